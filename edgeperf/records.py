@@ -1,0 +1,221 @@
+"""The frozen records that the stages exchange.
+
+Standard library only, so that importing this module costs nothing. Units stand in field names; None means "not measured" and
+is never replaced by 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Shape = tuple[int, ...]
+"""A tensor's shape without the batch dimension; images are (height, width, channels)."""
+
+Status = Literal["ok", "oom", "timeout", "crashed"]
+
+
+class _AsRow:
+    """Adds `to_dict`, which pandas and JSON take as they are."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain nested dictionaries, lists and scalars."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer(_AsRow):
+    """One call of one layer in a network.
+
+    Attributes:
+        name: unique in the network; a second call of a shared layer is ``name#2`` and so on.
+        kind: the Keras class name, e.g. ``"Conv2D"``.
+        inputs: names of the layers whose outputs it takes, in order.
+        input_shapes: one shape per input.
+        output_shape: (height, width, channels) for images; no batch dimension. The first output's where there are several.
+        params: weights that this call adds to the network; 0 for the second call of a shared layer.
+        macs: multiply-accumulates of one inference at batch size 1.
+        flops: floating-point operations of one inference, by the convention in `edgeperf.network.kinds`.
+        kernel_size: window of a convolution or pooling; () where there is none.
+        strides: same length as `kernel_size`.
+        dilation: same length as `kernel_size`.
+        groups: channel groups of a convolution; 1 where the notion does not apply.
+        use_bias: whether a bias is added.
+        activation: activation fused into the layer, ``"linear"`` where there is none.
+        filters: output channels of a convolution, 0 for other kinds.
+        units: output units of a dense layer, 0 for other kinds.
+        shares_weights_with: name of the first call of the same layer, None for first calls.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    input_shapes: tuple[Shape, ...]
+    output_shape: Shape
+    params: int = 0
+    macs: int = 0
+    flops: int = 0
+    kernel_size: Shape = ()
+    strides: Shape = ()
+    dilation: Shape = ()
+    groups: int = 1
+    use_bias: bool = False
+    activation: str = "linear"
+    filters: int = 0
+    units: int = 0
+    shares_weights_with: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network(_AsRow):
+    """A network as a graph with every shape known.
+
+    Attributes:
+        name: the model's own name, or its file's.
+        inputs: names of the input layers.
+        outputs: names of the layers whose outputs the network returns.
+        layers: in topological order; a shared layer appears once per call.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    layers: tuple[Layer, ...]
+
+    @property
+    def input_shape(self) -> Shape:
+        """Shape of the first input, without batch."""
+        first = self.inputs[0]
+        return next(layer.output_shape for layer in self.layers if layer.name == first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features(_AsRow):
+    """Whole-network numbers that the surrogates read.
+
+    Attributes:
+        network: name of the network.
+        schema: version of the feature list; surrogates refuse another one.
+        values: feature name → number, in the order of ``FEATURE_NAMES``.
+    """
+
+    network: str
+    schema: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu(_AsRow):
+    """What a data sheet says of a GPU.
+
+    Attributes:
+        cores: CUDA cores.
+        clock_mhz: highest GPU clock of the measured power mode.
+        memory_bandwidth_gb_s: peak, 10^9 bytes per second.
+        l2_kib: second-level cache.
+        compute_capability: e.g. ``"5.3"``.
+    """
+
+    cores: int
+    clock_mhz: float
+    memory_bandwidth_gb_s: float
+    l2_kib: int
+    compute_capability: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device(_AsRow):
+    """A board in the state in which it was measured; None where the source does not say."""
+
+    name: str
+    board: str
+    power_mode: str | None = None
+    clocks_locked: bool | None = None
+    runtime: str | None = None
+    os_release: str | None = None
+    gpu: Gpu | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(_AsRow):
+    """How a measurement is taken; defaults follow Bouzidi et al. 2022, section 4."""
+
+    batch_size: int = 1
+    precision: str = "float32"
+    warmup_runs: int = 10
+    timed_runs: int = 100
+    repeats: int = 50
+    sample_period_ms: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRun(_AsRow):
+    """What a board sent, unparsed, so that a better parser re-applies to old recordings.
+
+    Attributes:
+        latencies_ms: one per timed run.
+        sensor_lines: (seconds on the board's clock, raw line) under load.
+        idle_lines: the same before the network was loaded.
+        agent_sha256: digest of the agent file that recorded it.
+    """
+
+    network: str
+    device: Device
+    plan: Plan
+    latencies_ms: tuple[float, ...]
+    sensor_lines: tuple[tuple[float, str], ...]
+    idle_lines: tuple[tuple[float, str], ...]
+    agent_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(_AsRow):
+    """Labels derived from one raw run, or taken from a published table; None = not measured.
+
+    Attributes:
+        latency_method: how `latency_ms` came about, e.g. ``"sum of GPU kernel times (nvprof)"``.
+        power_rail: the rail that `power_mw` was read from; labels of different rails never pool.
+        energy_mj: `latency_ms` times `power_mw`, on that rail.
+        memory_mib: peak memory in use on the whole board while running, unless `warnings` says otherwise.
+        warnings: verdicts on stability and deviations from the plan.
+    """
+
+    network: str
+    device: Device
+    plan: Plan
+    latency_ms: float | None = None
+    latency_method: str | None = None
+    power_mw: float | None = None
+    power_rail: str | None = None
+    idle_power_mw: float | None = None
+    energy_mj: float | None = None
+    memory_mib: float | None = None
+    status: Status = "ok"
+    warnings: tuple[str, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate(_AsRow):
+    """One predicted number with its 90 % interval.
+
+    Attributes:
+        low: lower end of the 90 % prediction interval.
+        high: upper end of it.
+        predictor: which surrogate said so.
+        in_range: whether the network lies inside what the surrogate was trained on.
+        out_of_range_reason: what lies outside, in words; None where `in_range`.
+    """
+
+    network: str
+    device: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    predictor: str
+    in_range: bool
+    out_of_range_reason: str | None = None
