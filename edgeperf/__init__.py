@@ -7,8 +7,8 @@
                                     │              │            └──► report
     a board ──► RawRun ──► Measurement ──► Dataset ┘
 
-The public names load on first use (PEP 562): ``import edgeperf`` loads the standard library alone, and nothing on the way from
-a model file to an estimate imports TensorFlow.
+The public names load on first use (PEP 562): ``import edgeperf`` loads the standard library alone, and nothing on the
+way from a model file to an estimate imports TensorFlow.
 
     import edgeperf
 

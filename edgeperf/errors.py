@@ -1,7 +1,7 @@
 """What went wrong → one message: what happened, what was expected, what to do.
 
-Every error that edgeperf raises on purpose derives from `EdgePerfError`. The command line prints its text and ends with its
-`exit_code`; nothing else ever reaches a user without a traceback.
+Every error that edgeperf raises on purpose derives from `EdgePerfError`. The command line prints its text and ends with
+its `exit_code`; nothing else ever reaches a user without a traceback.
 """
 
 from __future__ import annotations

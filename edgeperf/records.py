@@ -1,7 +1,7 @@
 """The frozen records that the stages exchange.
 
-Standard library only, so that importing this module costs nothing. Units stand in field names; None means "not measured" and
-is never replaced by 0.
+Standard library only, so that importing this module costs nothing. Units stand in field names; None means "not
+measured" and is never replaced by 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Layer(_AsRow):
         kind: the Keras class name, e.g. ``"Conv2D"``.
         inputs: names of the layers whose outputs it takes, in order.
         input_shapes: one shape per input.
-        output_shape: (height, width, channels) for images; no batch dimension. The first output's where there are several.
+        output_shape: (height, width, channels) for images; no batch dimension. The first output's where there are
+            several.
         params: weights that this call adds to the network; 0 for the second call of a shared layer.
         macs: multiply-accumulates of one inference at batch size 1.
         flops: floating-point operations of one inference, by the convention in `edgeperf.network.kinds`.
