@@ -1,0 +1,98 @@
+"""Commands that read model files: features, layers, predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgeperf.cli.output import print_json, print_table
+from edgeperf.units import METRICS
+
+if TYPE_CHECKING:
+    from edgeperf.records import Estimate, Layer, Shape
+
+Model = Annotated[Path, typer.Argument(help="A .keras, .h5, .onnx file or the JSON of model.to_json().")]
+Models = Annotated[list[Path], typer.Argument(help="One or more .keras, .h5, .onnx or .json files.")]
+InputSize = Annotated[
+    int | None, typer.Option(help="Height and width of the input in pixels; all shapes are inferred again.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    app.command()(features)
+    app.command()(layers)
+    app.command()(predict)
+
+
+def features(model: Model, input_size: InputSize = None, json: Json = False) -> None:
+    """Whole-network features: FLOPs, parameters, activations, layer counts."""
+    from edgeperf.network import features as features_of
+    from edgeperf.network import read_network
+
+    network = read_network(model, input_size=input_size)
+    values = features_of(network).values
+    if json:
+        shape = list(network.input_shape)
+        print_json({"network": network.name, "input_shape": shape, "features": dict(values)})
+        return
+    title = f"{network.name}, input {_shape(network.input_shape)}"
+    print_table(title, ("feature", "value"), ((name, f"{value:,.6g}") for name, value in values.items()))
+
+
+def layers(model: Model, input_size: InputSize = None, json: Json = False) -> None:
+    """One row per layer: shapes, parameters, multiply-accumulates, FLOPs."""
+    from edgeperf.network import read_network
+
+    network = read_network(model, input_size=input_size)
+    if json:
+        print_json({"network": network.name, "layers": [layer.to_dict() for layer in network.layers]})
+        return
+    print_table(
+        f"{network.name}, input {_shape(network.input_shape)}",
+        ("layer", "kind", "output", "params", "MACs", "FLOPs"),
+        (_layer_row(layer) for layer in network.layers),
+        left=2,
+    )
+
+
+def predict(
+    models: Models,
+    device: Annotated[list[str], typer.Option(help="A device name of `edgeperf devices`; may be repeated.")],
+    input_size: InputSize = None,
+    json: Json = False,
+) -> None:
+    """Latency, GPU-rail power, energy and memory with 90 % intervals, predicted from the model file alone."""
+    from edgeperf.network import read_network
+    from edgeperf.surrogates import predict as predict_on
+
+    networks = [read_network(model, input_size=input_size) for model in models]
+    estimates = [found for network in networks for name in device for found in predict_on(network, device=name)]
+    if json:
+        print_json({"estimates": [estimate.to_dict() for estimate in estimates]})
+        return
+    print_table(
+        "Predicted, with 90 % intervals",
+        ("network", "device", "metric", "predicted", "low", "high", "in measured range"),
+        (_estimate_row(estimate) for estimate in estimates),
+        left=3,
+    )
+
+
+def _layer_row(layer: Layer) -> tuple[str, ...]:
+    numbers = (f"{number:,}" for number in (layer.params, layer.macs, layer.flops))
+    return (layer.name, layer.kind, _shape(layer.output_shape), *numbers)
+
+
+def _estimate_row(estimate: Estimate) -> tuple[str, ...]:
+    metric = METRICS[estimate.metric]
+    numbers = (metric.format(number) for number in (estimate.value, estimate.low, estimate.high))
+    in_range = "yes" if estimate.in_range else f"no: {estimate.out_of_range_reason}"
+    return (estimate.network, estimate.device, metric.label, *numbers, in_range)
+
+
+def _shape(shape: Shape) -> str:
+    return " x ".join(str(size) for size in shape) or "scalar"
