@@ -37,13 +37,17 @@ class Layer(_AsRow):
         input_shapes: one shape per input.
         output_shape: (height, width, channels) for images; no batch dimension. The first output's where there are
             several.
+        other_output_shapes: of the second output and so on; () for nearly all layers.
         params: weights that this call adds to the network; 0 for the second call of a shared layer.
+        weights: weights that this call reads, shared or not.
         macs: multiply-accumulates of one inference at batch size 1.
         flops: floating-point operations of one inference, by the convention in `edgeperf.network.kinds`.
         kernel_size: window of a convolution or pooling; () where there is none.
         strides: same length as `kernel_size`.
         dilation: same length as `kernel_size`.
-        groups: channel groups of a convolution; 1 where the notion does not apply.
+        padding: elements added (before, after) per spatial dimension; same length as `kernel_size`.
+        groups: channel groups of a convolution, its channels where it is depthwise; 1 where the notion does not apply.
+        depth_multiplier: filters per input channel of a depthwise or separable convolution; 1 elsewhere.
         use_bias: whether a bias is added.
         activation: activation fused into the layer, ``"linear"`` where there is none.
         filters: output channels of a convolution, 0 for other kinds.
@@ -56,13 +60,17 @@ class Layer(_AsRow):
     inputs: tuple[str, ...]
     input_shapes: tuple[Shape, ...]
     output_shape: Shape
+    other_output_shapes: tuple[Shape, ...] = ()
     params: int = 0
+    weights: int = 0
     macs: int = 0
     flops: int = 0
     kernel_size: Shape = ()
     strides: Shape = ()
     dilation: Shape = ()
+    padding: tuple[tuple[int, int], ...] = ()
     groups: int = 1
+    depth_multiplier: int = 1
     use_bias: bool = False
     activation: str = "linear"
     filters: int = 0

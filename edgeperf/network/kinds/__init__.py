@@ -1,0 +1,92 @@
+"""Kind of layer → its shape, weights and work: the one table, and the convention that it counts by.
+
+One multiply-accumulate (MAC) is two floating-point operations (FLOPs). MACs are those of convolutions, dense layers and
+attention products, padding included, at batch size 1. FLOPs add what MACs leave out: a bias is 1 per output element; a
+fused activation is 1 per output element, 3 for softmax, 0 for linear; every other operation counts as its kind's row
+states. Moving data (reshaping, padding, cropping, joining) counts 0. Dropout, noise and augmentation vanish at inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from edgeperf.errors import InvalidInput
+from edgeperf.network.kinds.convolution import CONVOLUTIONS
+from edgeperf.network.kinds.dense import DENSE
+from edgeperf.network.kinds.elementwise import ELEMENTWISE
+from edgeperf.network.kinds.normalization import NORMALIZATIONS
+from edgeperf.network.kinds.operations import OPERATIONS
+from edgeperf.network.kinds.pooling import POOLINGS
+from edgeperf.network.kinds.preprocessing import PREPROCESSING
+from edgeperf.network.kinds.reshaping import RESHAPINGS
+from edgeperf.network.kinds.spec import REQUIRED, Kind, Shapes, Traits
+
+__all__ = ["ALIASES", "KINDS", "Kind", "Traits", "canonical", "configure", "traits"]
+
+KINDS: Final[Mapping[str, Kind]] = {
+    **DENSE,
+    **CONVOLUTIONS,
+    **POOLINGS,
+    **NORMALIZATIONS,
+    **ELEMENTWISE,
+    **RESHAPINGS,
+    **PREPROCESSING,
+    **OPERATIONS,
+}
+
+ALIASES: Final[Mapping[str, str]] = {
+    **{f"Convolution{rank}D": f"Conv{rank}D" for rank in (1, 2, 3)},
+    **{f"Convolution{rank}DTranspose": f"Conv{rank}DTranspose" for rank in (1, 2, 3)},
+    **{f"SeparableConvolution{rank}D": f"SeparableConv{rank}D" for rank in (1, 2)},
+    **{f"AvgPool{rank}D": f"AveragePooling{rank}D" for rank in (1, 2, 3)},
+    **{f"MaxPool{rank}D": f"MaxPooling{rank}D" for rank in (1, 2, 3)},
+    **{f"GlobalAvgPool{rank}D": f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3)},
+    **{f"GlobalMaxPool{rank}D": f"GlobalMaxPooling{rank}D" for rank in (1, 2, 3)},
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "SyncBatchNormalization": "BatchNormalization",
+}
+"""Other names of the same layer, of Keras itself and of older versions of it."""
+
+
+def canonical(kind: str) -> str:
+    """The table's name of `kind`, which may be an alias or carry a package as in ``"Custom>Conv2D"``."""
+    bare = kind.rpartition(">")[2]
+    return ALIASES.get(bare, bare)
+
+
+def configure(kind: str, config: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """What the table needs of a layer's configuration, with defaults, in a form that can be a dictionary's key."""
+    row = KINDS[kind]
+    if row.renamed:
+        config = {row.renamed.get(key, key): value for key, value in config.items()}
+    return tuple([(key, _frozen(config.get(key, default))) for key, default in row.parameters.items()])
+
+
+def _frozen(value: Any) -> Any:
+    if type(value) is list:
+        return tuple(_frozen(item) for item in value)
+    if type(value) is dict:
+        return activation_key(value)
+    return value
+
+
+def activation_key(value: Mapping[str, Any]) -> Any:
+    """A serialised object (an activation, an initialiser) by its name alone."""
+    inner = value.get("config")
+    return inner if isinstance(inner, str) else value.get("class_name")
+
+
+@lru_cache(maxsize=65536)
+def traits(kind: str, config: tuple[tuple[str, Any], ...], inputs: Shapes) -> Traits:
+    """All numbers of a layer of `kind`, configured by `configure`, that takes `inputs`.
+
+    Raises:
+        InvalidInput: the configuration or the shapes do not fit.
+    """
+    for key, value in config:
+        if value is REQUIRED:
+            raise InvalidInput(f"its configuration lacks {key!r}")
+    return KINDS[kind].traits(dict(config), inputs)

@@ -1,0 +1,89 @@
+"""Activations, merges of several tensors, and layers that only act while training."""
+
+from __future__ import annotations
+
+from edgeperf.errors import InvalidInput
+from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Shapes, axis_without_batch, elements, same_shape
+from edgeperf.records import Shape
+
+
+def broadcast(shapes: Shapes) -> Shape:
+    """The shape of an element-wise operation; sizes of 1 stretch, shorter shapes gain leading ones.
+
+    >>> broadcast(((56, 56, 64), (1, 1, 64)))
+    (56, 56, 64)
+    """
+    rank = max(len(shape) for shape in shapes)
+    aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    result = tuple(max(sizes) for sizes in zip(*aligned, strict=True))
+    if any(size not in (1, wanted) for shape in aligned for size, wanted in zip(shape, result, strict=True)):
+        raise InvalidInput(f"its inputs have shapes {list(shapes)}, which do not fit together")
+    return result
+
+
+def _merged(call: Call) -> Shapes:
+    if not call.inputs:
+        raise InvalidInput("it merges no inputs")
+    return (broadcast(call.inputs),)
+
+
+def _concatenated(call: Call) -> Shapes:
+    first, axis = call.input, axis_without_batch(call.config["axis"], len(call.input))
+    for shape in call.inputs:
+        if len(shape) != len(first) or shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+            raise InvalidInput(f"it joins inputs of shapes {list(call.inputs)}, which differ outside axis {axis + 1}")
+    return ((*first[:axis], sum(shape[axis] for shape in call.inputs), *first[axis + 1 :]),)
+
+
+_MERGE = Kind(
+    shape=_merged,
+    flops=lambda call: (len(call.inputs) - 1) * elements(call.output),
+    counts="inputs less one, per output element",
+)
+_UNARY = {"shape": same_shape, "flops": lambda call: elements(call.output), "counts": "1 per element"}
+
+
+def _prelu_params(call: Call) -> int:
+    shared = call.config["shared_axes"] or ()
+    positions = {axis_without_batch(axis, len(call.input)) for axis in shared}
+    return elements(tuple(1 if axis in positions else size for axis, size in enumerate(call.input)))
+
+
+ELEMENTWISE: dict[str, Kind] = {
+    "Activation": Kind(
+        parameters={"activation": REQUIRED}, shape=same_shape, counts="0 for linear, 3 for softmax, else 1, per element"
+    ),
+    "ReLU": Kind(parameters={"max_value": None, "negative_slope": 0.0, "threshold": 0.0}, **_UNARY),  # type: ignore[arg-type]
+    "LeakyReLU": Kind(parameters={"negative_slope": 0.3}, renamed={"alpha": "negative_slope"}, **_UNARY),  # type: ignore[arg-type]
+    "ELU": Kind(parameters={"alpha": 1.0}, **_UNARY),  # type: ignore[arg-type]
+    "PReLU": Kind(
+        parameters={
+            "alpha_initializer": None,
+            "alpha_regularizer": None,
+            "alpha_constraint": None,
+            "shared_axes": None,
+        },
+        params=_prelu_params,
+        **_UNARY,  # type: ignore[arg-type]
+    ),
+    "Softmax": Kind(
+        parameters={"axis": -1}, shape=same_shape, flops=lambda call: 3 * elements(call.output), counts="3 per element"
+    ),
+    **{name: _MERGE for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")},
+    "Concatenate": Kind(parameters={"axis": -1}, shape=_concatenated),
+    **{
+        name: Kind(parameters={"rate": None}, shape=same_shape)
+        for name in (
+            "Dropout",
+            "AlphaDropout",
+            "GaussianDropout",
+            "GaussianNoise",
+            "SpatialDropout1D",
+            "SpatialDropout2D",
+            "SpatialDropout3D",
+        )
+    },
+    "FixedDropout": Kind(parameters={"rate": None}, shape=same_shape),
+    "Identity": Kind(shape=same_shape),
+    "ActivityRegularization": Kind(parameters={"l1": 0.0, "l2": 0.0}, shape=same_shape),
+}

@@ -1,0 +1,62 @@
+"""Small operations that models hold as Lambda layers, by what they do; a declaration names one of them."""
+
+from __future__ import annotations
+
+from edgeperf.errors import InvalidInput
+from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Shapes, as_integer, elements, same_shape
+
+
+def _sliced(call: Call) -> Shapes:
+    channels = call.input[-1]
+    bounds = [call.config["start"], call.config["stop"]]
+    start, stop, _ = slice(
+        *(None if each is None else as_integer(each, "a bound", least=-channels) for each in bounds)
+    ).indices(channels)
+    return ((*call.input[:-1], stop - start),)
+
+
+def _shuffled(call: Call) -> Shapes:
+    if call.input[-1] % call.integer("groups", least=1):
+        raise InvalidInput(f"{call.input[-1]} channels do not divide into {call.config['groups']} groups")
+    return (call.input,)
+
+
+def _expanded(call: Call) -> Shapes:
+    call.expect_rank(1)
+    return ((1, 1, *call.input),)
+
+
+def _declared_shape(call: Call) -> Shapes:
+    shape = call.config["output_shape"]
+    if shape is None:
+        return (call.input,)
+    if not isinstance(shape, (tuple, list)):
+        raise InvalidInput(f"its declared output_shape is {shape!r}, expected a list of sizes")
+    return (tuple(as_integer(size, "output_shape", least=1) for size in shape),)
+
+
+OPERATIONS: dict[str, Kind] = {
+    "SliceChannels": Kind(parameters={"start": None, "stop": None}, shape=_sliced),
+    "ChannelShuffle": Kind(parameters={"groups": REQUIRED}, shape=_shuffled),
+    "ExpandSpatial": Kind(shape=_expanded),
+    "Scale": Kind(
+        parameters={"value": REQUIRED},
+        shape=same_shape,
+        flops=lambda call: elements(call.output),
+        counts="1 per element",
+    ),
+    "ScaledAdd": Kind(
+        parameters={"scale": REQUIRED},
+        shape=same_shape,
+        flops=lambda call: 2 * elements(call.output),
+        counts="2 per element",
+    ),
+    "Declared": Kind(
+        parameters={"output_shape": None, "params": 0, "macs": 0, "flops": 0},
+        shape=_declared_shape,
+        params=lambda call: call.integer("params"),
+        macs=lambda call: call.integer("macs"),
+        flops=lambda call: call.integer("flops"),
+        counts="as declared",
+    ),
+}
