@@ -32,8 +32,8 @@ _WORDS = re.compile(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
 class LayerNamespace:
     """Stands in for `keras.layers` and `keras.Model`; every layer class of the kind table is an attribute."""
 
-    def __init__(self) -> None:
-        self._assembler = Assembler()
+    def __init__(self, assembler: Assembler | None = None) -> None:
+        self._assembler = assembler or Assembler()
         self._numbers: dict[str, int] = {}
 
     def __getattr__(self, kind: str) -> Any:

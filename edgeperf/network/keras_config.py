@@ -25,7 +25,12 @@ Ref = tuple[str, int, int]
 
 
 def network_from_config(
-    model: Mapping[str, Any], *, name: str | None = None, input_size: Shape | None = None, file: str = "The model"
+    model: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    input_size: Shape | None = None,
+    file: str = "The model",
+    assembler: Assembler | None = None,
 ) -> Network:
     """The network that a model's configuration describes.
 
@@ -34,6 +39,7 @@ def network_from_config(
         name: name of the network; the model's own where None.
         input_size: (height, width) that replaces the image inputs' own.
         file: how messages call the model.
+        assembler: takes the calls of layers; a plain one where None.
 
     Raises:
         UnsupportedLayer: layers of kinds that the table lacks.
@@ -43,7 +49,7 @@ def network_from_config(
         offenders = tuple(_offenders(model, "", 0))
         if offenders:
             raise UnsupportedLayer(file, offenders, "Pass declared={name: ...} to state what they do.")
-        return _Reader(input_size).network(model, name)
+        return _Reader(input_size, assembler or Assembler()).network(model, name)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -91,8 +97,8 @@ class _Call(NamedTuple):
 class _Reader:
     """Walks one model, and the models in it, in an order in which every call has its inputs."""
 
-    def __init__(self, input_size: Shape | None) -> None:
-        self._assembler = Assembler()
+    def __init__(self, input_size: Shape | None, assembler: Assembler) -> None:
+        self._assembler = assembler
         self._input_size = input_size
 
     def network(self, model: Mapping[str, Any], name: str | None) -> Network:

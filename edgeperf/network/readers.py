@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
+from edgeperf.network.assemble import Assembler
 from edgeperf.network.keras_config import network_from_config
 from edgeperf.records import Network, Shape
 
@@ -16,13 +17,16 @@ MAX_CONFIG_BYTES: Final = 64 * 2**20
 """Largest configuration that is read; that of a network with 10,000 layers has about 10 MB."""
 
 
-def read_network(source: Any, input_size: int | tuple[int, int] | None = None) -> Network:
+def read_network(
+    source: Any, input_size: int | tuple[int, int] | None = None, *, assembler: Assembler | None = None
+) -> Network:
     """The network of a model, with every shape inferred.
 
     Args:
         source: path of a ``.keras`` or ``.json`` file, a JSON text, a configuration as a dictionary, or a live
             `keras.Model`.
         input_size: height and width of the image inputs in pixels, or (height, width); the model's own where None.
+        assembler: takes the calls of layers, for who wants more than the network; a plain one where None.
 
     Raises:
         InvalidInput: no such file, or it does not hold a model that can be read.
@@ -30,14 +34,16 @@ def read_network(source: Any, input_size: int | tuple[int, int] | None = None) -
     """
     size = _size(input_size)
     if isinstance(source, Mapping):
-        return network_from_config(source, input_size=size)
+        return network_from_config(source, input_size=size, assembler=assembler)
     if isinstance(source, str) and source.lstrip().startswith("{"):
-        return network_from_config(_parsed(source, "The text"), input_size=size)
+        return network_from_config(_parsed(source, "The text"), input_size=size, assembler=assembler)
     if isinstance(source, (str, Path)):
         path = Path(source)
-        return network_from_config(_read_file(path), name=path.stem, input_size=size, file=path.name)
+        return network_from_config(
+            _read_file(path), name=path.stem, input_size=size, file=path.name, assembler=assembler
+        )
     if callable(getattr(source, "to_json", None)):
-        return network_from_config(_parsed(source.to_json(), "The model"), input_size=size)
+        return network_from_config(_parsed(source.to_json(), "The model"), input_size=size, assembler=assembler)
     raise InvalidInput(f"A model was expected: a path, JSON, or a Keras model; got {type(source).__name__}.")
 
 
