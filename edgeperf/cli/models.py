@@ -36,11 +36,11 @@ def features(model: Model, input_size: InputSize = None, json: Json = False) -> 
     network = read_network(model, input_size=input_size)
     values = features_of(network).values
     if json:
-        shape = list(network.input_shape)
-        print_json({"network": network.name, "input_shape": shape, "features": dict(values)})
+        counts = {name: _exact(value) for name, value in values.items()}
+        print_json({"network": network.name, "input_shape": network.input_shape, "features": counts})
         return
     title = f"{network.name}, input {_shape(network.input_shape)}"
-    print_table(title, ("feature", "value"), ((name, f"{value:,.6g}") for name, value in values.items()))
+    print_table(title, ("feature", "value"), ((name, _count(value)) for name, value in values.items()))
 
 
 def layers(model: Model, input_size: InputSize = None, json: Json = False) -> None:
@@ -80,6 +80,16 @@ def predict(
         (_estimate_row(estimate) for estimate in estimates),
         left=3,
     )
+
+
+def _exact(value: float) -> float:
+    """Whole numbers as integers, so that a count reads as one."""
+    return int(value) if float(value).is_integer() else value
+
+
+def _count(value: float) -> str:
+    exact = _exact(value)
+    return f"{exact:,}" if isinstance(exact, int) else f"{exact:,.4g}"
 
 
 def _layer_row(layer: Layer) -> tuple[str, ...]:

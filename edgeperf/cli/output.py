@@ -9,6 +9,10 @@ from typing import Any
 import typer
 
 
+_UNLIMITED = 10_000
+"""Characters in a line where no terminal sets a limit."""
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output; numbers that are not finite become null, which JSON can hold."""
     typer.echo(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False, default=list))
@@ -30,7 +34,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         table.add_row(*row)
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
-        console = Console(highlight=False, markup=False, width=max(console.width, console.measure(table).maximum))
+        console = Console(highlight=False, markup=False, width=_UNLIMITED)
     console.print(table)
 
 
