@@ -1,8 +1,8 @@
 """A `Network` → the whole-network numbers that the surrogates read.
 
-The rows of the feature table of Bouzidi et al. (Computing Frontiers 2021), with multiply-accumulates and sums over filters
-beside them. Convolutions are Conv, DepthwiseConv and SeparableConv layers, a separable one counting once. A layer that is
-called twice counts its weights once and its work twice.
+The rows of the feature table of Bouzidi et al. (Computing Frontiers 2021), with multiply-accumulates and sums over
+filters beside them. Convolutions are those of every kind, a separable one counting once. A layer that is called twice
+counts its weights once and its work twice.
 """
 
 from __future__ import annotations
@@ -38,13 +38,19 @@ def _mean_filter_size(network: Network) -> float:
 
 
 def weighted_neurons(layer: Layer) -> int:
-    """Neurons of a convolution times the size of its filter, height x width x depth; of a dense layer times its inputs.
+    """Neurons of a convolution times height x width x depth of its filters; those of a dense layer as they are.
 
-    The depth is that of the layer's input even where each filter sees one channel of it, as the paper counts it.
+    The depth is that of the filter array: the input's channels per group, and all of them for depthwise and separable
+    convolutions, whose array holds one plane per channel.
+
+    Reference: Bouzidi et al., "Performance Prediction for Convolutional Neural Networks on Edge GPUs", Computing
+    Frontiers 2021. The column that they published deviates; see `edgeperf.datasets.architectures.published_columns`.
     """
-    if layer.kind in _CONV:
-        return elements(layer.output_shape) * elements(layer.kernel_size) * layer.input_shapes[0][-1]
-    return layer.macs if layer.kind in _DENSE else 0
+    if layer.kind not in _CONV:
+        return layer.units and elements(layer.output_shape)
+    channels = layer.input_shapes[0][-1]
+    depth = channels if layer.kind.startswith("Depthwise") else channels // layer.groups
+    return elements(layer.output_shape) * elements(layer.kernel_size) * depth
 
 
 _CONV: Final = frozenset(CONVOLUTIONS)

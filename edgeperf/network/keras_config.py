@@ -1,8 +1,8 @@
 """The configuration of a Keras model, Keras 2.2 to 3, as plain JSON data → `Network`.
 
-Functional and Sequential models, nested, shared, with any number of inputs and outputs. Nested models are flattened: their
-layers are named ``model/layer``. Only names, numbers and edges are read; nothing in a configuration is executed, so Lambda
-layers and custom classes have to be declared.
+Functional and Sequential models, nested, shared, with any number of inputs and outputs. Nested models are flattened:
+their layers are named ``model/layer``. Only names, numbers and edges are read; nothing in a configuration is executed,
+so Lambda layers and custom classes have to be declared.
 """
 
 from __future__ import annotations

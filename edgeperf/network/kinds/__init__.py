@@ -3,7 +3,7 @@
 One multiply-accumulate (MAC) is two floating-point operations (FLOPs). MACs are those of convolutions, dense layers and
 attention products, padding included, at batch size 1. FLOPs add what MACs leave out: a bias is 1 per output element; a
 fused activation is 1 per output element, 3 for softmax, 0 for linear; every other operation counts as its kind's row
-states. Moving data (reshaping, padding, cropping, joining) counts 0. Dropout, noise and augmentation vanish at inference.
+states. Moving data (reshaping, padding, cropping, joining) counts 0. Dropout, noise and augmentation vanish.
 """
 
 from __future__ import annotations

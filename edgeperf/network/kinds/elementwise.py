@@ -69,7 +69,7 @@ ELEMENTWISE: dict[str, Kind] = {
     "Softmax": Kind(
         parameters={"axis": -1}, shape=same_shape, flops=lambda call: 3 * elements(call.output), counts="3 per element"
     ),
-    **{name: _MERGE for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")},
+    **dict.fromkeys(("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"), _MERGE),
     "Concatenate": Kind(parameters={"axis": -1}, shape=_concatenated),
     **{
         name: Kind(parameters={"rate": None}, shape=same_shape)

@@ -1,7 +1,7 @@
 """A layer's configuration and input shapes → its output shapes, weights and work: the vocabulary of the kind table.
 
-A `Kind` is one row of that table. Its columns are functions of a `Call`; `Kind.traits` fills them in once and everything
-else reads the result. Sizes are exact integers, so nothing here overflows; what is too large to be a network is refused.
+A `Kind` is one row of that table. Its columns are functions of a `Call`; `Kind.traits` fills them in once and all else
+reads the result. Sizes are exact integers, so nothing here overflows; what is too large to be a network is refused.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _shortened(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How a convolution or pooling slides over its input; one value per spatial dimension, padding as (before, after)."""
+    """How a convolution or pooling slides: one value per spatial dimension, padding as (before, after)."""
 
     kernel_size: Shape = ()
     strides: Shape = ()
@@ -154,7 +154,6 @@ class Traits:
         params: weights, trained or not.
         macs: multiply-accumulates of one inference.
         flops: two per multiply-accumulate, and what the kind counts besides.
-        weighted_neurons: neurons of a convolution times the size of its filter, neurons of other weighted kinds once.
     """
 
     output_shapes: Shapes
