@@ -13,7 +13,8 @@ from typing import Any, Literal
 Shape = tuple[int, ...]
 """A tensor's shape without the batch dimension; images are (height, width, channels)."""
 
-Status = Literal["ok", "oom", "timeout", "crashed"]
+Status = Literal["ok", "oom", "timeout", "crashed", "gone"]
+"""How a measurement ended; "gone" means that the board vanished each time it was tried."""
 
 
 class _AsRow:
@@ -150,7 +151,15 @@ class Device(_AsRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(_AsRow):
-    """How a measurement is taken; defaults follow Bouzidi et al. 2022, section 4."""
+    """How a measurement is taken; defaults follow Bouzidi et al. 2022, section 4.
+
+    Attributes:
+        timed_runs: each on a random image of its own.
+        repeats: windows of inferences back to back, each of which gives one peak; the label is their median.
+        sample_period_ms: what the sensor is asked for; a board may take longer.
+        idle_s: how long idle power is recorded, before the network is loaded and again with it loaded.
+        timeout_s: of one network on the device, all repeats together.
+    """
 
     batch_size: int = 1
     precision: str = "float32"
@@ -158,6 +167,8 @@ class Plan(_AsRow):
     timed_runs: int = 100
     repeats: int = 50
     sample_period_ms: float = 1.0
+    idle_s: float = 30.0
+    timeout_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +176,21 @@ class RawRun(_AsRow):
     """What a board sent, unparsed, so that a better parser re-applies to old recordings.
 
     Attributes:
-        latencies_ms: one per timed run.
+        latencies_ms: one per timed run; empty where a profiler summed kernels instead.
         sensor_lines: (seconds on the board's clock, raw line) under load.
         idle_lines: the same before the network was loaded.
         agent_sha256: digest of the agent file that recorded it.
+        loaded_idle_lines: the same with the network loaded, before it ran.
+        sensor: whose lines they are: tegrastats, ina3221, rapl, nvml or none.
+        sensor_missing: why there are no lines; None where there are.
+        windows: (begin, end, inferences where they were counted) of each repeat, on the board's clock.
+        outputs: tool → what it wrote: nvprof, nsys or trtexec.
+        state_before: path on the board → text, before the network ran: modes, clocks, temperatures, counters.
+        state_after: the same afterwards.
+        process_memory_kib: (before loading, peak while running) of the process; None where the board's memory counts.
+        sampler_cpu_share: processor time of the sampler under load, as a share of one core.
+        status: how the run ended.
+        message: why it ended so; empty where all went well.
     """
 
     network: str
@@ -178,6 +200,17 @@ class RawRun(_AsRow):
     sensor_lines: tuple[tuple[float, str], ...]
     idle_lines: tuple[tuple[float, str], ...]
     agent_sha256: str
+    loaded_idle_lines: tuple[tuple[float, str], ...] = ()
+    sensor: str = "tegrastats"
+    sensor_missing: str | None = None
+    windows: tuple[tuple[float, float, int | None], ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    state_before: Mapping[str, str] = field(default_factory=dict)
+    state_after: Mapping[str, str] = field(default_factory=dict)
+    process_memory_kib: tuple[int, int] | None = None
+    sampler_cpu_share: float | None = None
+    status: Status = "ok"
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +220,15 @@ class Measurement(_AsRow):
     Attributes:
         latency_method: how `latency_ms` came about, e.g. ``"sum of GPU kernel times (nvprof)"``.
         power_rail: the rail that `power_mw` was read from; labels of different rails never pool.
-        energy_mj: `latency_ms` times `power_mw`, on that rail.
+        energy_mj: of one inference on that rail; `latency_ms` times `power_mw` unless an energy counter was read.
         memory_mib: peak memory in use on the whole board while running, unless `warnings` says otherwise.
         warnings: verdicts on stability and deviations from the plan.
+        latency_spread: standard deviation of the timed runs over their mean.
+        idle_loaded_power_mw: idle power with the network loaded; neither idle power is subtracted from any label.
+        memory_before_mib: the same quantity as `memory_mib`, before the network was loaded.
+        power_quantum_mw: step between two readings of the rail.
+        power_period_ms: time between two readings as they came, not as asked for.
+        sampler_cpu_share: processor time of the sampler under load, as a share of one core.
     """
 
     network: str
@@ -204,6 +243,12 @@ class Measurement(_AsRow):
     memory_mib: float | None = None
     status: Status = "ok"
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    latency_spread: float | None = None
+    idle_loaded_power_mw: float | None = None
+    memory_before_mib: float | None = None
+    power_quantum_mw: float | None = None
+    power_period_ms: float | None = None
+    sampler_cpu_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
