@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from edgeperf.network.graph_quantities import QUANTITY_NAMES, graph_quantities
 from edgeperf.network.kinds.convolution import CONVOLUTIONS
 from edgeperf.network.kinds.spec import elements
 from edgeperf.records import Features, Layer, Network
@@ -78,12 +79,14 @@ FEATURES: Final[Mapping[str, Callable[[Network], float]]] = {
     "activations": lambda network: sum(elements(layer.output_shape) for layer in network.layers),
     "weighted_neurons": lambda network: sum(weighted_neurons(layer) for layer in network.layers),
 }
-"""Name → function of the network, in the order in which surrogates read them."""
+"""Name → function of the network: what a reader of the paper asks for."""
 
-FEATURE_NAMES: Final = tuple(FEATURES)
+FEATURE_NAMES: Final = (*FEATURES, *QUANTITY_NAMES)
+"""All features in the order in which surrogates read them; the additive ones follow."""
 
 
 def features(network: Network) -> Features:
     """All features of `network`, in the order of `FEATURE_NAMES`."""
     values = {name: float(feature(network)) for name, feature in FEATURES.items()}
+    values.update(zip(QUANTITY_NAMES, graph_quantities(network), strict=True))
     return Features(network=network.name, schema=FEATURE_SCHEMA, values=values)

@@ -1,0 +1,93 @@
+"""Model names → families, groups for cross-validation, and rows that stand on both sides of a split.
+
+Limits: the family of a network is read off its name; a table with a `family` column of its own keeps that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from edgeperf.datasets.schema import TRAIN
+from edgeperf.errors import InvalidInput
+
+SYNTHETIC = "synthetic"
+
+_FAMILIES: tuple[tuple[str, str], ...] = (
+    (r"^basic", SYNTHETIC),
+    (r"^mobilenet.*v1$", "MobileNet-v1"),
+    (r"^mobilenet.*v2$", "MobileNet-v2"),
+    (r"^mobilenet.*v3$", "MobileNet-v3"),
+    (r"^resnet.*v2$", "ResNetV2"),
+    (r"^resnet", "ResNet"),
+    (r"^resnext", "ResNeXt"),
+    (r"^seresnext", "SEResNeXt"),
+    (r"^seresnet", "SEResNet"),
+    (r"^shufflenet.*v1$", "ShuffleNet-v1"),
+    (r"^shufflenet.*v2$", "ShuffleNet-v2"),
+    (r"^(inception|googlenet)", "Inception"),
+    (r"^(mnasnet|densenet|dpn|efficientnet|xception|nasnet|vgg|alexnet|squeezenet|convnet)", ""),
+)
+_DISPLAY = {
+    "mnasnet": "MNASNet",
+    "densenet": "DenseNet",
+    "dpn": "DPN",
+    "efficientnet": "EfficientNet",
+    "xception": "Xception",
+    "nasnet": "NASNet",
+    "vgg": "VGG",
+    "alexnet": "AlexNet",
+    "squeezenet": "SqueezeNet",
+    "convnet": "ConvNet",
+}
+
+
+def family_of(model: str) -> str:
+    """The family that a model name belongs to; the name up to its first digit where none is known.
+
+    >>> family_of("MobileNet-large1.0-v3"), family_of("ResNet-50V2"), family_of("basic_model_224_38")
+    ('MobileNet-v3', 'ResNetV2', 'synthetic')
+    >>> family_of("EfficientNet-B0"), family_of("mynet_3")
+    ('EfficientNet', 'mynet')
+    """
+    for pattern, family in _FAMILIES:
+        found = re.match(pattern, model, re.IGNORECASE)
+        if found:
+            return family or _DISPLAY[found.group(1).lower()]
+    return re.split(r"[\d]", model, maxsplit=1)[0].rstrip("-_ ") or model
+
+
+def repeated_in_training(rows: pd.DataFrame) -> NDArray[np.bool_]:
+    """True for test rows whose network was also measured, for the same metric and device, in the training rows."""
+    key = rows["device"].astype(str) + "|" + rows["metric"].astype(str) + "|" + rows["network"].astype(str)
+    training = set(key[rows["split"] == TRAIN])
+    return np.asarray((rows["split"] != TRAIN) & key.isin(training), dtype=bool)
+
+
+def grouped_folds(groups: pd.Series, *, folds: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Train and validation positions, so that a group never stands on both sides.
+
+    Groups are dealt out in random order, each to the fold that holds the fewest rows so far.
+
+    Raises:
+        InvalidInput: there are fewer groups than folds.
+    """
+    sizes = groups.value_counts()
+    if len(sizes) < folds:
+        raise InvalidInput(
+            f"Cross-validation over {folds} folds needs as many networks; the data has {len(sizes)} "
+            f"({', '.join(map(str, sizes.index[:5]))}). Measure more networks or lower the number of folds."
+        )
+    order = np.random.default_rng(seed).permutation(np.asarray(sorted(sizes.index), dtype=object))
+    load = np.zeros(folds, dtype=int)
+    fold_of: dict[object, int] = {}
+    for group in order:
+        fold_of[group] = int(load.argmin())
+        load[fold_of[group]] += int(sizes[group])
+    assigned = np.asarray([fold_of[group] for group in groups])
+    for fold in range(folds):
+        yield np.flatnonzero(assigned != fold), np.flatnonzero(assigned == fold)
