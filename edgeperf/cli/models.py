@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from edgeperf.cli.options import Devices, InputSize, Json, Model, Models
 from edgeperf.cli.output import print_json, print_table
 from edgeperf.units import METRICS
 
 if TYPE_CHECKING:
     from edgeperf.records import Estimate, Layer, Shape
-
-Model = Annotated[Path, typer.Argument(help="A .keras, .h5, .onnx file or the JSON of model.to_json().")]
-Models = Annotated[list[Path], typer.Argument(help="One or more .keras, .h5, .onnx or .json files.")]
-InputSize = Annotated[
-    int | None, typer.Option(help="Height and width of the input in pixels; all shapes are inferred again.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +54,7 @@ def layers(model: Model, input_size: InputSize = None, json: Json = False) -> No
 
 def predict(
     models: Models,
-    device: Annotated[list[str], typer.Option(help="A device name of `edgeperf devices`; may be repeated.")],
+    device: Devices,
     input_size: InputSize = None,
     json: Json = False,
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import typer
 
-
 _UNLIMITED = 10_000
 """Characters in a line where no terminal sets a limit."""
 

@@ -1,0 +1,81 @@
+"""Commands about devices: devices, profile."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgeperf.cli.options import Device, Json, OutFolder, Resume
+from edgeperf.cli.output import note, print_json, print_table
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    app.command()(devices)
+    app.command()(profile)
+
+
+def devices(json: Json = False) -> None:
+    """Devices that can be predicted, and GPUs and boards whose data sheet is known."""
+    from edgeperf import surrogates
+    from edgeperf.hardware import GPUS
+
+    predicted = {name: tuple(surrogates.load(name).metrics) for name in surrogates.devices()}
+    names = [*predicted, *(name for name in GPUS if name not in predicted)]
+    if json:
+        rows = [
+            {"name": name, "predicts": predicted.get(name, ()), "gpu": GPUS[name].to_dict() if name in GPUS else None}
+            for name in names
+        ]
+        print_json({"devices": rows})
+        return
+    print_table(
+        "Devices",
+        ("name", "predicts", "GPU", "compute capability", "cores", "clock", "bandwidth"),
+        (_row(name, predicted.get(name, ())) for name in names),
+        left=3,
+    )
+
+
+def profile(
+    models: Annotated[list[str], typer.Argument(help="Model files, zoo:FAMILY, zoo:FAMILY/VARIANT or zoo:all.")],
+    device: Device,
+    out: OutFolder,
+    board: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="USER@HOST", help="user@host of the board; repeat to share the queue. Without: this machine."
+        ),
+    ] = None,
+    runtime: Annotated[str, typer.Option(metavar="NAME", help="auto, keras or trtexec.")] = "auto",
+    input_size: Annotated[
+        list[int] | None, typer.Option(metavar="PIXELS", help="Input size in pixels; may be repeated.")
+    ] = None,
+    resume: Resume = False,
+) -> None:
+    """Measure networks on a board over ssh, or on this machine; each finished measurement is kept at once."""
+    from edgeperf.profilers import profile as measure
+
+    summary = measure(
+        models,
+        device=device,
+        boards=board or (),
+        out=out,
+        runtime=runtime,
+        input_sizes=tuple(input_size or ()),
+        resume=resume,
+    )
+    note(f"{summary.finished} measured, {summary.failed} failed. Look at {summary.page}")
+    typer.echo(summary.dataset)
+
+
+def _row(name: str, metrics: tuple[str, ...]) -> tuple[str, ...]:
+    from edgeperf.hardware import GPUS
+
+    predicts = ", ".join(metrics) or "-"
+    if name not in GPUS:
+        return (name, predicts, "-", "-", "-", "-", "-")
+    gpu = GPUS[name]
+    numbers = (f"{gpu.cores:,}", f"{gpu.clock_mhz:,g} MHz", f"{gpu.memory_bandwidth_gb_s:,g} GB/s")
+    return (name, predicts, gpu.title, gpu.compute_capability, *numbers)

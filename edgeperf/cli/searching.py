@@ -1,0 +1,89 @@
+"""Commands that search variants and show results: search, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeperf.cli.options import Devices, OutFolder, Resume, Seed
+from edgeperf.cli.output import note
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    app.command()(search)
+    app.command()(report)
+
+
+def search(
+    space: Annotated[
+        list[str],
+        typer.Option(metavar="SPACE", help="A family, `union`, or a user's own file; repeat to search several."),
+    ],
+    device: Devices,
+    seed: Seed,
+    out: OutFolder,
+    objective: Annotated[
+        list[str] | None, typer.Option(metavar="OBJECTIVE", help="What to trade; default: accuracy and energy_mj.")
+    ] = None,
+    constraint: Annotated[
+        list[str] | None, typer.Option(metavar="BOUND", help="A bound such as 'latency_ms<=30'; may be repeated.")
+    ] = None,
+    generations: Annotated[int, typer.Option(min=1, metavar="N", help="Generations at most.")] = 60,
+    population: Annotated[int, typer.Option(min=4, metavar="N", help="Candidates per generation.")] = 100,
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help="auto, nsga2, nsga3, random or optuna.")] = "auto",
+    each_device: Annotated[
+        bool, typer.Option("--each-device", help="One objective per device instead of the worst.")
+    ] = False,
+    out_of_range: Annotated[
+        bool, typer.Option("--out-of-range", help="Also keep networks outside what the surrogates were trained on.")
+    ] = False,
+    warm_start: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A zoo variant to start from; may be repeated.")
+    ] = None,
+    export: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Save this many networks of the front as .keras files.")
+    ] = 0,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Save them as ONNX files too.")] = False,
+    time_limit_s: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after so many seconds.")] = None,
+    stalled_generations: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop after so many generations without gain in hypervolume.")
+    ] = None,
+    resume: Resume = False,
+) -> None:
+    """Search CNN variants for the Pareto front, for example of accuracy against energy."""
+    from search import run
+
+    result = run(
+        spaces=space,
+        devices=device,
+        seed=seed,
+        out=out,
+        objectives=tuple(objective or ("accuracy", "energy_mj")),
+        constraints=tuple(constraint or ()),
+        generations=generations,
+        population=population,
+        algorithm=algorithm,
+        each_device=each_device,
+        allow_out_of_range=out_of_range,
+        warm_start=tuple(warm_start or ()),
+        export=export,
+        onnx=onnx,
+        resume=resume,
+        time_limit_s=time_limit_s,
+        stalled_generations=stalled_generations,
+    )
+    note(f"{len(result.points)} networks on the front, {len(result.models)} model files written.")
+    if not result.points:
+        note("No candidate meets every constraint; the report lists those that miss them least, and by how much.")
+    note("The report is here:")
+    typer.echo(result.report)
+
+
+def report(folder: Annotated[Path, typer.Argument(help="A folder that `edgeperf search` wrote.")]) -> None:
+    """Write the report of a finished search again."""
+    from edgeperf.report import write_search_report
+
+    typer.echo(write_search_report(folder))
