@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds import configure, traits
 from edgeperf.network.kinds.spec import Shapes
 from edgeperf.records import Layer, Network, Shape
+
+MAX_CALLS: Final = 100_000
+"""Calls in one network; nested models that call each other could grow without end."""
 
 
 class Tensor:
@@ -47,7 +50,7 @@ def make_layer(
     try:
         found = traits(kind, config, input_shapes)
     except InvalidInput as error:
-        raise InvalidInput(f"Layer {name!r} ({kind}) cannot be used: {error}.") from None
+        raise InvalidInput(f"Layer {name!r} ({kind}) cannot be used: {str(error)[:400]}.") from None
     return Layer(
         name=name,
         kind=kind,
@@ -83,7 +86,13 @@ class Assembler:
     def call(
         self, name: str, kind: str, config: tuple[tuple[str, Any], ...], inputs: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
-        """Adds a call of the layer `name` and returns its outputs; a later call of the same name shares its weights."""
+        """Adds a call of the layer `name` and returns its outputs; a later call of the same name shares its weights.
+
+        Raises:
+            InvalidInput: the layer does not fit its inputs, or the network grows beyond `MAX_CALLS`.
+        """
+        if len(self._layers) >= MAX_CALLS:
+            raise InvalidInput(f"The network has more than {MAX_CALLS} calls of layers, which no real one has.")
         number = self._calls.get(name, 0) + 1
         self._calls[name] = number
         layer = make_layer(
@@ -105,7 +114,11 @@ class Assembler:
         self, name: str, kind: str, config: Mapping[str, Any], inputs: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
         """`call` with a plain configuration."""
-        return self.call(name, kind, configure(kind, config), inputs)
+        try:
+            frozen = configure(kind, config)
+        except InvalidInput as error:
+            raise InvalidInput(f"Layer {name!r} ({kind}) cannot be used: {error}.") from None
+        return self.call(name, kind, frozen, inputs)
 
     def finish(self, name: str, inputs: Iterable[str], outputs: Iterable[Tensor]) -> Network:
         """The network of all calls so far."""

@@ -7,21 +7,36 @@ so Lambda layers and custom classes have to be declared.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from edgeperf.errors import InvalidInput, UnsupportedLayer
 from edgeperf.network.assemble import Assembler, Tensor
-from edgeperf.network.kinds import KINDS, canonical
+from edgeperf.network.graph import PendingCall, ordered
+from edgeperf.network.keras_layers import (
+    GRAPHS,
+    OPERATION,
+    Declarations,
+    declaration_of,
+    kind_of,
+    layers_of,
+    name_of,
+    operation_name,
+    survey,
+)
+from edgeperf.network.keras_nodes import Arguments, Ref, arguments, listed, references
+from edgeperf.network.keras_ops import Node, translate
+from edgeperf.network.kinds.attention import CALL_PARAMETERS
+from edgeperf.network.layout import channels_last
 from edgeperf.records import Network, Shape
 
-MAX_NESTING: Final = 32
-"""Models within models; real ones stay below ten."""
+MAX_RUNS: Final = 10_000
+"""Calls of models within models."""
 
-_GRAPHS: Final = frozenset({"Functional", "Model", "Sequential"})
-Ref = tuple[str, int, int]
-"""Layer name, number of the call, number of the output."""
+ADVICE: Final = (
+    "State what they do with declared={name or class: {'output_shape': (H, W, C), 'params': N, 'macs': N, "
+    "'flops': N}}, or {'kind': K, ...} where a known kind does the same."
+)
 
 
 def network_from_config(
@@ -29,6 +44,7 @@ def network_from_config(
     *,
     name: str | None = None,
     input_size: Shape | None = None,
+    declared: Declarations | None = None,
     file: str = "The model",
     assembler: Assembler | None = None,
 ) -> Network:
@@ -38,229 +54,174 @@ def network_from_config(
         model: what `keras.Model.to_json` holds: class name and configuration.
         name: name of the network; the model's own where None.
         input_size: (height, width) that replaces the image inputs' own.
+        declared: layer name or class → kind and parameters of layers that the table lacks.
         file: how messages call the model.
         assembler: takes the calls of layers; a plain one where None.
 
     Raises:
-        UnsupportedLayer: layers of kinds that the table lacks.
+        UnsupportedLayer: layers of kinds that the table lacks and nobody declared.
         InvalidInput: the configuration is malformed or does not fit together.
     """
+    declared = declared or {}
     try:
-        offenders = tuple(_offenders(model, "", 0))
-        if offenders:
-            raise UnsupportedLayer(file, offenders, "Pass declared={name: ...} to state what they do.")
-        return _Reader(input_size, assembler or Assembler()).network(model, name)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        found = survey(model, declared)
+        if found.offenders:
+            raise UnsupportedLayer(file, found.offenders, ADVICE)
+        reader = _Reader(input_size, declared, found.channels_first, assembler or Assembler())
+        network = reader.network(model, name)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(
-            f"{file} holds a malformed model configuration ({type(error).__name__}: {error}). "
+            f"{file} holds a malformed model configuration ({type(error).__name__}: {str(error)[:200]}). "
             "Save the model again with Keras."
         ) from error
-
-
-def _layers_of(model: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    config = model["config"]
-    layers = config if isinstance(config, list) else config.get("layers")
-    if not isinstance(layers, list):
-        raise InvalidInput(
-            f"The model is of class {model['class_name']!r} and holds no layers: subclassed models are code, not data. "
-            "Export it to ONNX, or rebuild it with keras.Model(inputs, outputs)."
-        )
-    return layers
-
-
-def _offenders(model: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    if depth > MAX_NESTING:
-        raise InvalidInput(f"Models are nested more than {MAX_NESTING} deep; flatten the model.")
-    for layer in _layers_of(model):
-        kind, name = layer["class_name"], prefix + _name(layer)
-        if kind in _GRAPHS:
-            yield from _offenders(layer, f"{name}/", depth + 1)
-        elif canonical(kind) not in KINDS:
-            yield name, kind
-
-
-def _name(layer: Mapping[str, Any]) -> str:
-    name = layer.get("name") or layer["config"].get("name")
-    if not isinstance(name, str):
-        raise InvalidInput(f"A layer of class {layer['class_name']!r} has no name.")
-    return name
-
-
-class _Call(NamedTuple):
-    layer: Mapping[str, Any]
-    output: tuple[str, int]
-    inputs: tuple[Ref, ...]
+    return channels_last(network, reader.image_ranks) if found.channels_first else network
 
 
 class _Reader:
     """Walks one model, and the models in it, in an order in which every call has its inputs."""
 
-    def __init__(self, input_size: Shape | None, assembler: Assembler) -> None:
+    def __init__(
+        self, input_size: Shape | None, declared: Declarations, channels_first: bool, assembler: Assembler
+    ) -> None:
         self._assembler = assembler
         self._input_size = input_size
+        self._declared = declared
+        self._channels_first = channels_first
+        self._inputs: list[str] = []
+        self._runs = 0
+        self.image_ranks: set[int] = set()
 
     def network(self, model: Mapping[str, Any], name: str | None) -> Network:
-        inputs: list[str] = []
-        outputs = self._run(model, None, "", inputs)
+        outputs = self._run(model, None, "")
         config = model["config"]
         own = config.get("name") if isinstance(config, dict) else None
-        return self._assembler.finish(name or own or "model", inputs, outputs)
+        return self._assembler.finish(name or (own if isinstance(own, str) else "model"), self._inputs, outputs)
 
-    def _run(
-        self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str, inputs: list[str]
-    ) -> tuple[Tensor, ...]:
-        """Outputs of one model on the `given` tensors, or on inputs of its own whose names join `inputs`."""
-        if model["class_name"] == "Sequential":
-            return self._sequence(model, given, prefix, inputs)
-        return self._graph(model, given, prefix, inputs)
+    def _run(self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str) -> Sequence[Tensor]:
+        """Outputs of one model on the `given` tensors, or on inputs of its own."""
+        run = self._sequence if model["class_name"] == "Sequential" else self._graph
+        return run(model, given, prefix)
 
-    def _sequence(
-        self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str, inputs: list[str]
-    ) -> tuple[Tensor, ...]:
-        layers = _layers_of(model)
-        tensors: tuple[Tensor, ...] = tuple(given or ())
-        if not tensors and layers and layers[0]["class_name"] != "InputLayer":
-            tensors = self._implied_input(model, layers[0], prefix, inputs)
+    def _sequence(self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str) -> Sequence[Tensor]:
+        layers = layers_of(model)
+        tensors: Sequence[Tensor] = given or ()
+        if given is None and layers and layers[0]["class_name"] != "InputLayer":
+            tensors = self._implied_input(model, layers[0], prefix)
         for layer in layers:
             if layer["class_name"] != "InputLayer":
-                tensors = self._apply(layer, tensors, prefix)
+                tensors = self._apply(layer, tensors, None, prefix)
             elif given is None:
-                tensors = self._input(prefix + _name(layer), layer["config"], inputs)
+                tensors = self._input(prefix + name_of(layer), layer["config"])
         return tensors
 
-    def _implied_input(
-        self, model: Mapping[str, Any], first: Mapping[str, Any], prefix: str, inputs: list[str]
-    ) -> tuple[Tensor, ...]:
+    def _implied_input(self, model: Mapping[str, Any], first: Mapping[str, Any], prefix: str) -> Sequence[Tensor]:
         """The input of a Sequential model whose first layer, or the model itself, states its shape."""
-        config = first["config"]
-        while "batch_input_shape" not in config and isinstance(config.get("layers"), list):
-            config = config["layers"][0]["config"]
-        own = model["config"] if isinstance(model["config"], dict) else {}
-        shape = config.get("batch_input_shape") or own.get("build_input_shape")
+        config, own = first["config"], model["config"]
+        shape = own.get("build_input_shape") if isinstance(own, dict) else None
+        while "batch_input_shape" not in config and first["class_name"] in GRAPHS:
+            first = layers_of(first)[0]
+            config = first["config"]
+        shape = config.get("batch_input_shape") or config.get("batch_shape") or shape
         if shape is None:
             raise InvalidInput("The Sequential model has no input shape. Build it before saving: model.build(shape).")
-        return self._input(f"{prefix}{_name(first)}_input", {"batch_shape": shape}, inputs)
+        return self._input(f"{prefix}{name_of(first)}_input", {"batch_shape": shape})
 
-    def _graph(
-        self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str, inputs: list[str]
-    ) -> tuple[Tensor, ...]:
-        layers = _layers_of(model)
-        by_name = {_name(layer): layer for layer in layers}
+    def _graph(self, model: Mapping[str, Any], given: Sequence[Tensor] | None, prefix: str) -> Sequence[Tensor]:
+        layers, config = layers_of(model), model["config"]
+        by_name = {name_of(layer): layer for layer in layers}
         if len(by_name) < len(layers):
-            raise InvalidInput(f"The model {_name(model)!r} holds two layers of one name; names must differ.")
-        ready: dict[tuple[str, int], tuple[Tensor, ...]] = {}
-        starts = tuple(_refs(model["config"]["input_layers"]))
-        if given is not None:
-            if len(given) != len(starts):
-                raise InvalidInput(f"The model {_name(model)!r} takes {len(starts)} inputs, but is given {len(given)}.")
-            ready.update({(name, 0): (tensor,) for (name, _, _), tensor in zip(starts, given, strict=True)})
+            raise InvalidInput(f"The model {name_of(model)!r} holds two layers of one name; names must differ.")
+        ready: dict[tuple[str, int], Sequence[Tensor]] = {}
+        starts = list(dict.fromkeys(listed(config["input_layers"])))
+        if given is None:
+            for start in starts:
+                ready[start[:2]] = self._input(prefix + start.layer, by_name[start.layer]["config"])
+        elif len(given) == len(starts):
+            ready.update({start[:2]: (tensor,) for start, tensor in zip(starts, given, strict=True)})
         else:
-            for name, _, _ in starts:
-                ready[name, 0] = self._input(prefix + name, by_name[name]["config"], inputs)
-        for call in _ordered([call for layer in layers for call in _calls(layer)], ready):
-            ready[call.output] = self._apply(call.layer, [_output(ready, ref) for ref in call.inputs], prefix)
-        return tuple(_output(ready, ref) for ref in _refs(model["config"]["output_layers"]))
+            raise InvalidInput(f"The model {name_of(model)!r} takes {len(starts)} inputs, but is given {len(given)}.")
+        for call in ordered([call for layer in layers for call in _calls(layer)], ready):
+            tensors = [_output(ready, ref) for ref in call.inputs]
+            ready[call.output] = self._apply(call.layer, tensors, call.arguments, prefix)
+        return [_output(ready, ref) for ref in listed(config["output_layers"])]
 
-    def _apply(self, layer: Mapping[str, Any], tensors: Sequence[Tensor], prefix: str) -> tuple[Tensor, ...]:
-        kind, name = layer["class_name"], prefix + _name(layer)
-        if kind in _GRAPHS:
-            return self._run(layer, tensors, f"{name}/", [])
-        return self._assembler.configured(name, canonical(kind), layer["config"], tensors)
+    def _apply(
+        self, layer: Mapping[str, Any], tensors: Sequence[Tensor], given: Arguments | None, prefix: str
+    ) -> Sequence[Tensor]:
+        """Outputs of one call of a layer, an operation or a model."""
+        name = prefix + name_of(layer)
+        if layer["class_name"] in GRAPHS:
+            self._runs += 1
+            if self._runs > MAX_RUNS:
+                raise InvalidInput(
+                    f"Models are called more than {MAX_RUNS} times within each other; flatten the model."
+                )
+            return self._run(layer, tensors, f"{name}/")
+        declared = declaration_of(layer, name, self._declared) if self._declared else None
+        kind, config = declared or (kind_of(layer), layer["config"])
+        if kind == OPERATION:
+            args, named = given or ((), {})
+            shapes = tuple(tensor.shape for tensor in tensors)
+            kind, config = _translated(name, Node(operation_name(layer), config, args, named, shapes))
+        elif kind in CALL_PARAMETERS and given is not None:
+            config, tensors = _named_inputs(CALL_PARAMETERS[kind], config, tensors, given)
+        if self._channels_first and tensors and config.get("data_format") == "channels_first":
+            self.image_ranks.add(len(tensors[0].shape))
+        return self._assembler.configured(name, str(kind), config, tensors)
 
-    def _input(self, name: str, config: Mapping[str, Any], inputs: list[str]) -> tuple[Tensor, ...]:
+    def _input(self, name: str, config: Mapping[str, Any]) -> Sequence[Tensor]:
         batched = config.get("batch_shape") or config.get("batch_input_shape")
         shape = tuple(config["shape"] if batched is None else batched[1:])
         if self._input_size is not None and len(shape) == len(self._input_size) + 1:
-            shape = (*self._input_size, shape[-1])
+            shape = (shape[0], *self._input_size) if self._channels_first else (*self._input_size, shape[-1])
         if any(size is None for size in shape):
             raise InvalidInput(f"The input {name!r} has open sizes: {shape}. Pass input_size to close them.")
-        inputs.append(name)
+        self._inputs.append(name)
         return self._assembler.configured(name, "InputLayer", {"shape": shape}, ())
 
 
-def _ordered(calls: Sequence[_Call], ready: Mapping[tuple[str, int], Any]) -> Iterator[_Call]:
-    """The calls such that each comes after those whose outputs it takes; listed order wherever that is one."""
-    known = set(ready)
-    missing: dict[int, int] = {}
-    waiting: dict[tuple[str, int], list[int]] = {}
-    due: deque[int] = deque()
-    for number, call in enumerate(calls):
-        absent = {(name, node) for name, node, _ in call.inputs} - known
-        if not absent:
-            due.append(number)
-        else:
-            missing[number] = len(absent)
-            for source in absent:
-                waiting.setdefault(source, []).append(number)
-        while due:
-            done = calls[due.popleft()]
-            known.add(done.output)
-            yield done
-            for blocked in waiting.pop(done.output, ()):
-                missing[blocked] -= 1
-                if not missing[blocked]:
-                    del missing[blocked]
-                    due.append(blocked)
-    if missing:
-        stuck = ", ".join(sorted({calls[number].output[0] for number in missing})[:10])
-        raise InvalidInput(f"These layers wait for inputs that never come, or for each other: {stuck}.")
+def _translated(name: str, node: Node) -> tuple[str, Mapping[str, Any]]:
+    try:
+        return translate(node)
+    except InvalidInput as error:
+        raise InvalidInput(f"The operation {name!r} ({node.name}) cannot be used: {error}.") from None
 
 
-def _output(ready: Mapping[tuple[str, int], tuple[Tensor, ...]], ref: Ref) -> Tensor:
-    name, node, index = ref
-    outputs = ready.get((name, node), ())
-    if not 0 <= index < len(outputs):
-        raise InvalidInput(f"Output {index} of call {node} of the layer {name!r} is used, but does not exist.")
-    return outputs[index]
+def _named_inputs(
+    names: tuple[str, ...], config: Mapping[str, Any], tensors: Sequence[Tensor], given: Arguments
+) -> tuple[Mapping[str, Any], Sequence[Tensor]]:
+    """Tells inputs that a layer takes by name apart; what has no name there, such as a mask, goes last."""
+    args, named = given
+    flat = [*dict(zip(names, args, strict=False)).items(), *named.items()]
+    labels = [label for label, value in flat for _ in references(value)]
+    if len(labels) != len(tensors):
+        raise InvalidInput(f"A call takes {len(tensors)} tensors under {len(labels)} names.")
+    pairs = sorted(zip(labels, tensors, strict=True), key=lambda pair: pair[0] not in names)
+    return {**config, "given": tuple(label for label, _ in pairs)}, [tensor for _, tensor in pairs]
 
 
-def _calls(layer: Mapping[str, Any]) -> Iterator[_Call]:
+def _output(ready: Mapping[tuple[str, int], Sequence[Tensor]], ref: Ref) -> Tensor:
+    outputs = ready.get(ref[:2], ())
+    if not 0 <= ref.output < len(outputs):
+        raise InvalidInput(
+            f"Output {ref.output} of call {ref.call} of the layer {ref.layer!r} is used, but does not exist."
+        )
+    return outputs[ref.output]
+
+
+def _calls(layer: Mapping[str, Any]) -> Iterator[PendingCall]:
     """One per inbound node; input layers have none."""
     if layer["class_name"] == "InputLayer":
         return
-    name = _name(layer)
+    name = name_of(layer)
     for number, node in enumerate(layer["inbound_nodes"]):
-        yield _Call(layer, (name, number), tuple(_node_refs(node)))
+        given = arguments(node)
+        yield PendingCall(layer, (name, number), tuple(_tensors(given)), given)
 
 
-def _node_refs(node: Any) -> Iterator[Ref]:
-    """Inputs of one call: Keras 3 writes args and kwargs, Keras 2 a list of [name, node, tensor, kwargs]."""
-    if isinstance(node, dict):
-        yield from _keras_tensors(node["args"])
-        yield from _keras_tensors(node.get("kwargs", {}))
-    else:
-        yield from _refs(node)
-
-
-def _keras_tensors(value: Any) -> Iterator[Ref]:
-    if isinstance(value, dict):
-        if value.get("class_name") == "__keras_tensor__":
-            yield _ref(value["config"]["keras_history"])
-        else:
-            for item in value.values():
-                yield from _keras_tensors(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _keras_tensors(item)
-
-
-def _refs(value: Any) -> Iterator[Ref]:
-    """References in lists and dictionaries of them; one reference may stand alone."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _refs(item)
-    elif isinstance(value, list):
-        if len(value) >= 3 and isinstance(value[0], str) and isinstance(value[1], int):
-            yield _ref(value)
-        else:
-            for item in value:
-                yield from _refs(item)
-
-
-def _ref(value: Sequence[Any]) -> Ref:
-    name, node, index = value[:3]
-    if not (isinstance(name, str) and isinstance(node, int) and isinstance(index, int)):
-        raise InvalidInput(f"{value[:3]!r} is no reference to a layer's output.")
-    return name, node, index
+def _tensors(given: Arguments) -> Iterator[Ref]:
+    args, named = given
+    yield from references(args)
+    yield from references(named)

@@ -2,49 +2,67 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.assemble import Assembler
+from edgeperf.network.files import EXPECTED, keras_config, parsed
 from edgeperf.network.keras_config import network_from_config
+from edgeperf.network.keras_layers import Declarations
 from edgeperf.records import Network, Shape
-
-MAX_CONFIG_BYTES: Final = 64 * 2**20
-"""Largest configuration that is read; that of a network with 10,000 layers has about 10 MB."""
 
 
 def read_network(
-    source: Any, input_size: int | tuple[int, int] | None = None, *, assembler: Assembler | None = None
+    source: Any,
+    input_size: int | tuple[int, int] | None = None,
+    *,
+    declared: Declarations | None = None,
+    assembler: Assembler | None = None,
 ) -> Network:
-    """The network of a model, with every shape inferred.
+    """The network of a model, with every shape inferred; weights are not read and nothing in a file is executed.
 
     Args:
-        source: path of a ``.keras`` or ``.json`` file, a JSON text, a configuration as a dictionary, or a live
-            `keras.Model`.
+        source: path of a ``.keras``, ``.h5``, ``.onnx`` or ``.json`` file, a JSON text, a configuration as a
+            dictionary, or a live `keras.Model` on any backend.
         input_size: height and width of the image inputs in pixels, or (height, width); the model's own where None.
+        declared: layer name or class → ``{"output_shape", "params", "macs", "flops"}``, or ``{"kind", ...}`` with the
+            parameters of a known kind, for Lambda and custom layers.
         assembler: takes the calls of layers, for who wants more than the network; a plain one where None.
 
     Raises:
         InvalidInput: no such file, or it does not hold a model that can be read.
-        UnsupportedLayer: the model holds layers of kinds that edgeperf does not know.
+        UnsupportedLayer: the model holds layers that edgeperf does not know and nobody declared.
     """
     size = _size(input_size)
+    name, file, model = None, "The model", None
     if isinstance(source, Mapping):
-        return network_from_config(source, input_size=size, assembler=assembler)
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        return network_from_config(_parsed(source, "The text"), input_size=size, assembler=assembler)
-    if isinstance(source, (str, Path)):
+        model = source
+    elif isinstance(source, str) and source.lstrip()[:1] == "{":
+        model = parsed(source, "The text")
+    elif isinstance(source, (str, Path)):
         path = Path(source)
-        return network_from_config(
-            _read_file(path), name=path.stem, input_size=size, file=path.name, assembler=assembler
-        )
-    if callable(getattr(source, "to_json", None)):
-        return network_from_config(_parsed(source.to_json(), "The model"), input_size=size, assembler=assembler)
-    raise InvalidInput(f"A model was expected: a path, JSON, or a Keras model; got {type(source).__name__}.")
+        name, file, model = path.stem, path.name, keras_config(path)
+        if model is None:
+            return _foreign(path)
+    elif callable(getattr(source, "to_json", None)):
+        model = parsed(_serialised(source), "The model")
+    else:
+        raise InvalidInput(f"A model was expected, got {type(source).__name__}. {EXPECTED}")
+    return network_from_config(model, name=name, input_size=size, declared=declared, file=file, assembler=assembler)
+
+
+def _foreign(path: Path) -> Network:
+    raise InvalidInput(f"{path.name} is no model file. {EXPECTED}")
+
+
+def _serialised(model: Any) -> str:
+    """The JSON of a live model, which its own code writes."""
+    try:
+        return str(model.to_json())
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise InvalidInput(f"The model cannot be written as JSON: {error}") from error
 
 
 def _size(value: int | tuple[int, int] | None) -> Shape | None:
@@ -54,38 +72,3 @@ def _size(value: int | tuple[int, int] | None) -> Shape | None:
     if len(size) != 2 or not all(isinstance(each, int) and 1 <= each <= 2**20 for each in size):
         raise InvalidInput(f"input_size is {value!r}, expected pixels or (height, width) in pixels.")
     return size
-
-
-def _read_file(path: Path) -> Mapping[str, Any]:
-    try:
-        if zipfile.is_zipfile(path):
-            return _parsed(_keras_archive_config(path), path.name)
-        with path.open("rb") as file:
-            content = file.read(MAX_CONFIG_BYTES + 1)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InvalidInput(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; expected a model's JSON.")
-    return _parsed(content, path.name)
-
-
-def _keras_archive_config(path: Path) -> bytes:
-    """``config.json`` of a ``.keras`` archive, read into memory and never beyond its limit."""
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open("config.json") as member:
-            content = member.read(MAX_CONFIG_BYTES + 1)
-    except (KeyError, RuntimeError, zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
-        raise InvalidInput(f"{path.name} is no readable .keras file ({error}); save the model again.") from error
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InvalidInput(f"{path.name} holds a config.json of more than {MAX_CONFIG_BYTES} bytes.")
-    return content
-
-
-def _parsed(text: str | bytes, what: str) -> Mapping[str, Any]:
-    try:
-        model = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what} is no model file: it holds no JSON ({error}). Expected .keras or .json.") from error
-    if not isinstance(model, dict) or not isinstance(model.get("class_name"), str) or "config" not in model:
-        raise InvalidInput(f"{what} holds JSON, but no Keras model: class_name and config are missing.")
-    return model

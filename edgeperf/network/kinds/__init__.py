@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
+from edgeperf.network.kinds.attention import ATTENTIONS
 from edgeperf.network.kinds.convolution import CONVOLUTIONS
 from edgeperf.network.kinds.dense import DENSE
 from edgeperf.network.kinds.elementwise import ELEMENTWISE
@@ -20,12 +21,15 @@ from edgeperf.network.kinds.normalization import NORMALIZATIONS
 from edgeperf.network.kinds.operations import OPERATIONS
 from edgeperf.network.kinds.pooling import POOLINGS
 from edgeperf.network.kinds.preprocessing import PREPROCESSING
+from edgeperf.network.kinds.products import PRODUCTS
 from edgeperf.network.kinds.reshaping import RESHAPINGS
 from edgeperf.network.kinds.spec import REQUIRED, Kind, Shapes, Traits
+from edgeperf.network.kinds.tensors import TENSORS
+from edgeperf.network.kinds.wrapping import WRAPPERS
 
-__all__ = ["ALIASES", "KINDS", "Kind", "Traits", "canonical", "configure", "traits"]
+__all__ = ["ALIASES", "KERAS_LAYERS", "KINDS", "Kind", "Traits", "canonical", "configure", "traits"]
 
-KINDS: Final[Mapping[str, Kind]] = {
+_LAYERS: Final[Mapping[str, Kind]] = {
     **DENSE,
     **CONVOLUTIONS,
     **POOLINGS,
@@ -33,8 +37,15 @@ KINDS: Final[Mapping[str, Kind]] = {
     **ELEMENTWISE,
     **RESHAPINGS,
     **PREPROCESSING,
-    **OPERATIONS,
+    **PRODUCTS,
+    **ATTENTIONS,
+    **WRAPPERS,
 }
+
+KINDS: Final[Mapping[str, Kind]] = {**_LAYERS, **TENSORS, **OPERATIONS}
+
+KERAS_LAYERS: Final = frozenset(_LAYERS) - {"Divide", "Power", "Compare", "Einsum", "MatMul"}
+"""The kinds that are classes of `keras.layers`; the others stand for operations and custom layers."""
 
 ALIASES: Final[Mapping[str, str]] = {
     **{f"Convolution{rank}D": f"Conv{rank}D" for rank in (1, 2, 3)},
@@ -57,23 +68,39 @@ def canonical(kind: str) -> str:
     return ALIASES.get(bare, bare)
 
 
+_MAX_VALUES: Final = 4096
+"""Values, or characters, of one parameter; configurations stay in memory, so a file must not make them large."""
+
+
 def configure(kind: str, config: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """What the table needs of a layer's configuration, with defaults, in a form that can be a dictionary's key."""
     row = KINDS[kind]
     if row.renamed:
         config = {row.renamed.get(key, key): value for key, value in config.items()}
+    if kind in WRAPPERS:
+        config = {**config, "layer": _wrapped(config["layer"])}
     return tuple([(key, _frozen(config.get(key, default))) for key, default in row.parameters.items()])
 
 
+def _wrapped(layer: Mapping[str, Any]) -> tuple[Kind, tuple[tuple[str, Any], ...]]:
+    """The layer within a wrapper as its row of the table and its configuration."""
+    kind = canonical(layer["class_name"])
+    return KINDS[kind], configure(kind, layer["config"])
+
+
 def _frozen(value: Any) -> Any:
-    if type(value) is list:
-        return tuple(_frozen(item) for item in value)
+    if type(value) is list or type(value) is tuple:
+        if len(value) > _MAX_VALUES:
+            raise InvalidInput(f"a parameter has {len(value)} values, expected {_MAX_VALUES} at most")
+        return tuple([_frozen(item) for item in value])
     if type(value) is dict:
-        return activation_key(value)
+        return _frozen(_object_name(value))
+    if type(value) is str and len(value) > _MAX_VALUES:
+        raise InvalidInput(f"a parameter has {len(value)} characters, expected {_MAX_VALUES} at most")
     return value
 
 
-def activation_key(value: Mapping[str, Any]) -> Any:
+def _object_name(value: Mapping[str, Any]) -> Any:
     """A serialised object (an activation, an initialiser) by its name alone."""
     inner = value.get("config")
     return inner if isinstance(inner, str) else value.get("class_name")

@@ -1,4 +1,4 @@
-"""Dense layers, and the input that has no work at all."""
+"""Dense layers, look-ups, and the input that has no work at all."""
 
 from __future__ import annotations
 
@@ -29,5 +29,10 @@ DENSE: dict[str, Kind] = {
         params=lambda call: (call.input[-1] + call.flag("use_bias")) * _units(call),
         macs=_dense_macs,
         units=_units,
+    ),
+    "Embedding": Kind(
+        parameters={"input_dim": REQUIRED, "output_dim": REQUIRED},
+        shape=lambda call: ((*call.input, call.integer("output_dim", least=1)),),
+        params=lambda call: call.integer("input_dim", least=1) * call.integer("output_dim", least=1),
     ),
 }

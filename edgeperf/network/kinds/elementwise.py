@@ -35,10 +35,11 @@ def _concatenated(call: Call) -> Shapes:
     return ((*first[:axis], sum(shape[axis] for shape in call.inputs), *first[axis + 1 :]),)
 
 
+# A single input is merged with a number that the model holds.
 _MERGE = Kind(
     shape=_merged,
-    flops=lambda call: (len(call.inputs) - 1) * elements(call.output),
-    counts="inputs less one, per output element",
+    flops=lambda call: max(len(call.inputs) - 1, 1) * elements(call.output),
+    counts="inputs less one (1 where a constant is the other), per output element",
 )
 _UNARY = {"shape": same_shape, "flops": lambda call: elements(call.output), "counts": "1 per element"}
 
@@ -48,6 +49,8 @@ def _prelu_params(call: Call) -> int:
     positions = {axis_without_batch(axis, len(call.input)) for axis in shared}
     return elements(tuple(1 if axis in positions else size for axis, size in enumerate(call.input)))
 
+
+_MERGES = ("Add", "Subtract", "Multiply", "Divide", "Average", "Maximum", "Minimum", "Power", "Compare")
 
 ELEMENTWISE: dict[str, Kind] = {
     "Activation": Kind(
@@ -69,7 +72,7 @@ ELEMENTWISE: dict[str, Kind] = {
     "Softmax": Kind(
         parameters={"axis": -1}, shape=same_shape, flops=lambda call: 3 * elements(call.output), counts="3 per element"
     ),
-    **dict.fromkeys(("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"), _MERGE),
+    **dict.fromkeys(_MERGES, _MERGE),
     "Concatenate": Kind(parameters={"axis": -1}, shape=_concatenated),
     **{
         name: Kind(parameters={"rate": None}, shape=same_shape)
@@ -83,7 +86,7 @@ ELEMENTWISE: dict[str, Kind] = {
             "SpatialDropout3D",
         )
     },
-    "FixedDropout": Kind(parameters={"rate": None}, shape=same_shape),
+    "Masking": Kind(parameters={"mask_value": 0.0}, shape=same_shape),
     "Identity": Kind(shape=same_shape),
     "ActivityRegularization": Kind(parameters={"l1": 0.0, "l2": 0.0}, shape=same_shape),
 }

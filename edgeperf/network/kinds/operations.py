@@ -1,4 +1,4 @@
-"""Small operations that models hold as Lambda layers, by what they do; a declaration names one of them."""
+"""What models hold as Lambda or custom layers, by what it does: a declaration names one of these kinds."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def _declared_shape(call: Call) -> Shapes:
     return (tuple(as_integer(size, "output_shape", least=1) for size in shape),)
 
 
+CUSTOM_CLASSES = {
+    "LayerScale": "LayerScale",
+    "StochasticDepth": "StochasticDepth",
+    "FixedDropout": "FixedDropout",
+    "CustomScaleLayer": "ScaledAdd",
+}
+"""Classes that are not of `keras.layers`, but of `keras.applications` and widespread model collections → their kind."""
+
 OPERATIONS: dict[str, Kind] = {
     "SliceChannels": Kind(parameters={"start": None, "stop": None}, shape=_sliced),
     "ChannelShuffle": Kind(parameters={"groups": REQUIRED}, shape=_shuffled),
@@ -51,6 +59,15 @@ OPERATIONS: dict[str, Kind] = {
         flops=lambda call: 2 * elements(call.output),
         counts="2 per element",
     ),
+    "LayerScale": Kind(
+        parameters={"init_values": None, "projection_dim": REQUIRED},
+        shape=same_shape,
+        params=lambda call: call.integer("projection_dim", least=1),
+        flops=lambda call: elements(call.output),
+        counts="1 per element",
+    ),
+    "StochasticDepth": Kind(shape=same_shape),
+    "FixedDropout": Kind(parameters={"rate": None}, shape=same_shape),
     "Declared": Kind(
         parameters={"output_shape": None, "params": 0, "macs": 0, "flops": 0},
         shape=_declared_shape,

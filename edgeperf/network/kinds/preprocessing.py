@@ -20,6 +20,34 @@ def _normalization_params(call: Call) -> int:
     return 2 * elements(tuple(call.input[each] for each in kept)) + 1
 
 
+_AUGMENTATIONS = (
+    "AugMix",
+    "CutMix",
+    "MixUp",
+    "RandAugment",
+    "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomElasticTransform",
+    "RandomErasing",
+    "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHeight",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterization",
+    "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
+    "RandomTranslation",
+    "RandomWidth",
+    "RandomZoom",
+)
+
 PREPROCESSING: dict[str, Kind] = {
     "Rescaling": Kind(
         parameters={"scale": REQUIRED, "offset": 0.0},
@@ -40,5 +68,8 @@ PREPROCESSING: dict[str, Kind] = {
         flops=interpolation_flops,
         counts=INTERPOLATION_COUNTS,
     ),
+    **dict.fromkeys(_AUGMENTATIONS, Kind(shape=same_shape)),
+    # At inference it crops the centre, and enlarges first what is too small.
+    "RandomCrop": Kind(parameters={"height": REQUIRED, "width": REQUIRED, "data_format": None}, shape=_sized),
     "CenterCrop": Kind(parameters={"height": REQUIRED, "width": REQUIRED, "data_format": None}, shape=_sized),
 }

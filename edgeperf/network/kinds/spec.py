@@ -20,6 +20,9 @@ Padding = tuple[tuple[int, int], ...]
 MAX_ELEMENTS: Final = 2**42
 """No tensor of a real network comes near it (4 Ti elements); larger ones are refused as malformed."""
 
+MAX_RANK: Final = 8
+"""Dimensions of a tensor beside the batch."""
+
 REQUIRED: Final = object()
 """Marks a parameter without a default."""
 
@@ -182,7 +185,7 @@ def same_shape(call: Call) -> Shapes:
     return (call.input,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """One row of the kind table.
 
@@ -241,6 +244,8 @@ class Kind:
 
 def _checked(shapes: Shapes) -> Shapes:
     for shape in shapes:
+        if len(shape) > MAX_RANK:
+            raise InvalidInput(f"its output would have {len(shape)} dimensions, expected {MAX_RANK} at most")
         if any(size < 1 for size in shape):
             raise InvalidInput(f"its output would have shape {shape}; the input is too small for this network")
         if elements(shape) > MAX_ELEMENTS:

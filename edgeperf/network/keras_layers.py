@@ -1,0 +1,134 @@
+"""A layer's entry in a Keras configuration → its kind, or the verdict that there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from edgeperf.errors import InvalidInput
+from edgeperf.network.keras_ops import is_known
+from edgeperf.network.kinds import ALIASES, KERAS_LAYERS, KINDS
+from edgeperf.network.kinds.operations import CUSTOM_CLASSES
+from edgeperf.network.kinds.wrapping import WRAPPERS
+
+MAX_NESTING: Final = 32
+"""Models within models; real ones stay below ten."""
+
+GRAPHS: Final = frozenset({"Functional", "Model", "Sequential"})
+OPERATION: Final = "an operation"
+_TENSORFLOW_FUNCTIONS: Final = frozenset({"TFOpLambda", "SlicingOpLambda"})
+_KERAS_MODULES: Final = ("keras", "tf_keras", "tensorflow", "tf.keras")
+
+Declarations = Mapping[str, Mapping[str, Any]]
+
+
+def layers_of(model: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The layers of a model's entry.
+
+    Raises:
+        InvalidInput: it has none, as subclassed models.
+    """
+    config = model["config"]
+    layers = config if isinstance(config, list) else config.get("layers")
+    if not isinstance(layers, list):
+        raise InvalidInput(
+            f"The model is of class {model['class_name']!r} and holds no layers: subclassed models are code, not data. "
+            "Export it to ONNX, or rebuild it with keras.Model(inputs, outputs)."
+        )
+    return layers
+
+
+def name_of(layer: Mapping[str, Any]) -> str:
+    """A layer's own name.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    name = layer.get("name") or layer["config"].get("name")
+    if not isinstance(name, str):
+        raise InvalidInput(f"A layer of class {layer['class_name']!r} has no name.")
+    return name
+
+
+def kind_of(layer: Mapping[str, Any]) -> str | None:
+    """The kind of a layer that is no model; `OPERATION` for operations, None for what nobody knows."""
+    class_name, module = layer["class_name"], layer.get("module", "keras")
+    if class_name in KERAS_LAYERS and module == "keras.layers":
+        return class_name if class_name not in WRAPPERS or kind_of(layer["config"]["layer"]) else None
+    if isinstance(module, str) and module.startswith(("keras.src.ops", "keras.ops")):
+        return OPERATION if is_known(class_name) else None
+    if class_name in _TENSORFLOW_FUNCTIONS:
+        return OPERATION if is_known(layer["config"]["function"]) else None
+    bare = class_name.rpartition(">")[2]
+    if bare in CUSTOM_CLASSES:
+        return CUSTOM_CLASSES[bare]
+    if bare != class_name or not isinstance(module, str) or not module.startswith(_KERAS_MODULES):
+        return None
+    kind = ALIASES.get(bare, bare)
+    if kind in WRAPPERS and kind_of(layer["config"]["layer"]) in (None, OPERATION):
+        return None
+    return kind if kind in KERAS_LAYERS else None
+
+
+def operation_name(layer: Mapping[str, Any]) -> str:
+    """Class or function of a layer whose kind is `OPERATION`."""
+    name = layer["config"]["function"] if layer["class_name"] in _TENSORFLOW_FUNCTIONS else layer["class_name"]
+    return str(name)
+
+
+def declaration_of(layer: Mapping[str, Any], name: str, declared: Declarations) -> tuple[str, Mapping[str, Any]] | None:
+    """Kind and configuration that the user declares for a layer, by its name or else its class.
+
+    Raises:
+        InvalidInput: the declaration names no kind of the table.
+    """
+    given = declared.get(name, declared.get(layer["class_name"]))
+    if given is None:
+        return None
+    kind = given.get("kind", "Declared")
+    if kind not in KINDS:
+        raise InvalidInput(f"{name!r} is declared as {kind!r}, expected one of {', '.join(sorted(KINDS))}.")
+    unknown = given.keys() - KINDS[kind].parameters.keys() - {"kind"}
+    if unknown:
+        raise InvalidInput(
+            f"The declaration of {name!r} holds {sorted(unknown)}; {kind} takes {[*KINDS[kind].parameters]}."
+        )
+    return kind, given
+
+
+class Survey(NamedTuple):
+    """What one look over all layers tells.
+
+    Attributes:
+        offenders: (name, class) of layers of no known kind.
+        channels_first: whether a layer works on (channels, height, width).
+    """
+
+    offenders: tuple[tuple[str, str], ...]
+    channels_first: bool
+
+
+def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
+    """Looks over all layers of a model and of the models in it.
+
+    Raises:
+        InvalidInput: models are nested too deeply.
+    """
+    offenders, channels_first = [], False
+    for name, layer in _flat(model, "", 0):
+        config = layer["config"]
+        channels_first = channels_first or (type(config) is dict and config.get("data_format") == "channels_first")
+        if declaration_of(layer, name, declared) is None and kind_of(layer) is None:
+            offenders.append((name, str(layer["class_name"])))
+    return Survey(tuple(offenders), channels_first)
+
+
+def _flat(model: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if depth > MAX_NESTING:
+        raise InvalidInput(f"Models are nested more than {MAX_NESTING} deep; flatten the model.")
+    for layer in layers_of(model):
+        name = prefix + name_of(layer)
+        if layer["class_name"] in GRAPHS:
+            yield from _flat(layer, f"{name}/", depth + 1)
+        else:
+            yield name, layer
