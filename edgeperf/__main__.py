@@ -1,0 +1,5 @@
+"""``python -m edgeperf`` → the command line."""
+
+from edgeperf.cli import main
+
+main()

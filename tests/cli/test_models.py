@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+ESTIMATE_KEYS = {"network", "device", "metric", "value", "low", "high", "unit", "predictor", "in_range"}
+
+
+def test_features_of_mobilenet_v2_are_those_of_keras(edgeperf: Run, mobilenet_v2: Path) -> None:
+    found = json.loads(edgeperf("features", mobilenet_v2, "--json").stdout)
+    assert found["input_shape"] == [224, 224, 3]
+    assert found["features"]["params"] == 3_538_984
+    assert found["features"]["macs"] == 300_774_272
+    assert found["features"]["num_batch_norm"] == 52
+
+
+def test_input_size_infers_shapes_again(edgeperf: Run, mobilenet_v2: Path) -> None:
+    found = json.loads(edgeperf("layers", mobilenet_v2, "--input-size", "96", "--json").stdout)
+    shapes = {layer["name"]: layer["output_shape"] for layer in found["layers"]}
+    assert shapes["Conv1"] == [48, 48, 32]
+    assert shapes["out_relu"] == [3, 3, 1280]
+
+
+def test_layers_add_up_to_the_features(edgeperf: Run, mobilenet_v2: Path) -> None:
+    layers = json.loads(edgeperf("layers", mobilenet_v2, "--json").stdout)["layers"]
+    features = json.loads(edgeperf("features", mobilenet_v2, "--json").stdout)["features"]
+    assert sum(layer["macs"] for layer in layers) == features["macs"]
+    assert sum(layer["params"] for layer in layers) == features["params"]
+
+
+def test_predict_gives_four_metrics_with_intervals(edgeperf: Run, mobilenet_v2: Path) -> None:
+    ended = edgeperf("predict", mobilenet_v2, "--device", "jetson-tx2", "--json")
+    assert ended.returncode == 0, ended.stderr
+    estimates = json.loads(ended.stdout)["estimates"]
+    assert {estimate["metric"] for estimate in estimates} == {"latency_ms", "power_mw", "energy_mj", "memory_mib"}
+    for estimate in estimates:
+        assert set(estimate) >= ESTIMATE_KEYS
+        assert 0 < estimate["low"] < estimate["value"] < estimate["high"]
+        assert estimate["in_range"] is True
+
+
+def test_a_larger_input_costs_more(edgeperf: Run, mobilenet_v2: Path) -> None:
+    def latency(size: str) -> float:
+        command = ("predict", mobilenet_v2, "--device", "jetson-nano", "--input-size", size, "--json")
+        estimates = json.loads(edgeperf(*command).stdout)["estimates"]
+        return next(float(found["value"]) for found in estimates if found["metric"] == "latency_ms")
+
+    assert latency("448") > 2 * latency("224")
+
+
+def test_what_the_tables_show_is_complete(edgeperf: Run, mobilenet_v2: Path) -> None:
+    assert "3,538,984" in edgeperf("features", mobilenet_v2).stdout
+    assert "block_16_project_BN" in edgeperf("layers", mobilenet_v2).stdout
+    shown = edgeperf("predict", mobilenet_v2, "--device", "jetson-nano", "--device", "jetson-tx2").stdout
+    for words in ("jetson-nano", "jetson-tx2", "GPU-rail power", "MiB", "mJ"):
+        assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forbidden"),
+    [
+        (["features"], ["numpy", "pandas", "sklearn", "xgboost", "keras", "tensorflow"]),
+        (["layers"], ["numpy", "pandas", "sklearn", "xgboost", "keras", "tensorflow"]),
+        (["predict", "--device", "jetson-tx2"], ["keras", "tensorflow", "optuna", "pymoo", "plotly"]),
+    ],
+)
+def test_reading_and_predicting_load_no_more_than_they_need(
+    mobilenet_v2: Path, arguments: list[str], forbidden: list[str]
+) -> None:
+    script = (
+        "import sys; from edgeperf.cli import app; app(sys.argv[2:], standalone_mode=False); "
+        "print([name for name in sys.argv[1].split(',') if name in sys.modules], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script, ",".join(forbidden), arguments[0], str(mobilenet_v2), *arguments[1:]]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stderr.strip() == "[]"
+
+
+def test_importing_edgeperf_loads_the_standard_library_alone() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import edgeperf; "
+        "print(sorted(name for name in set(sys.modules) - before "
+        "if name.split('.')[0] not in sys.stdlib_module_names and not name.startswith('edgeperf')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"
