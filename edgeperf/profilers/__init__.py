@@ -17,9 +17,10 @@ One library call stands behind ``edgeperf profile MODEL... --device D [--board u
     )
     summary.finished, summary.failed, summary.dataset, summary.page
 
-A model specification is the path of a model file, ``zoo:FAMILY`` (every published variant), ``zoo:FAMILY/VARIANT`` (one),
-or ``zoo:all``. `out` becomes a dataset that ``edgeperf data check`` and ``edgeperf train`` take as it is: `dataset.json`,
-`rows.csv`, one file per measurement in `measurements/`, raw recordings in `raw/`, and a page `index.html` to look at.
+A model specification is the path of a model file, ``zoo:FAMILY`` (every published variant), ``zoo:FAMILY/VARIANT``
+(one), or ``zoo:all``. `out` becomes a dataset that ``edgeperf data check`` and ``edgeperf train`` take as it is:
+`dataset.json`, `rows.csv`, one file per measurement in `measurements/`, raw recordings in `raw/`, and a page
+`index.html` to look at.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from edgeperf.profilers.profile import Progress, Summary, profile
+    from edgeperf.profilers.campaign import Summary, profile
+    from edgeperf.profilers.progress import Progress
 
 __all__ = ["Progress", "Summary", "profile"]
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(importlib.import_module("edgeperf.profilers.profile"), name)
+        return getattr(importlib.import_module("edgeperf.profilers.campaign"), name)
     raise AttributeError(f"module 'edgeperf.profilers' has no attribute {name!r}")

@@ -26,6 +26,9 @@ lines with their time: nothing is interpreted here. All times are seconds of CLO
 moves and which the steps' own processes share.
 """
 
+# Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
+# mypy: ignore-errors
+
 import ctypes
 import errno
 import fcntl
@@ -45,6 +48,7 @@ import time
 PROTOCOL = 1
 LINES_KEPT = 200000
 LINE_LENGTH = 2000
+LARGEST_FILE = 64 << 20
 MARK = "EDGEPERF_WORKDIR"
 FREE_MIB_NEEDED = 64
 STATE_FILES = (
@@ -75,6 +79,7 @@ TOOLS = ("tegrastats", "nvpmodel", "trtexec", "/usr/src/tensorrt/bin/trtexec", "
 TOOLS += ("nsys", "/usr/local/cuda/bin/nsys")
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Ended(Exception):
@@ -217,7 +222,7 @@ class Files:
 def _value(handle):
     try:
         handle.seek(0)
-        return handle.read(64).decode("ascii", "replace").strip()
+        return ",".join(handle.read(128).decode("ascii", "replace").split())
     except OSError:
         return ""
 
@@ -235,7 +240,7 @@ def _tie_to_parent():
 
 def read(path):
     with open(path, "rb") as handle:
-        return handle.read(1 << 20).decode("utf-8", "replace").replace("\0", "")
+        return handle.read(LARGEST_FILE).decode("utf-8", "replace").replace("\0", "")
 
 
 def read_matching(root, patterns):
@@ -323,7 +328,7 @@ def watched(sensor_wanted, workdir, env, action):
     finally:
         if sensor:
             sensor.end()
-    return result, (sensor.lines if sensor else []), reason, used
+    return result, (list(sensor.lines) if sensor else []), reason, used
 
 
 def run_step(step, request, env, host):
@@ -345,7 +350,7 @@ def run_step(step, request, env, host):
     wanted = request["sensor"] if step.get("sample") else None
     try:
         (status, process), lines, reason, used = watched(wanted, workdir, env, run)
-        output = process.lines
+        output = list(process.lines)
     except OSError as problem:  # the command itself is missing
         status, lines, reason, used = 127, [], None, 0.0
         output = [(begin, str(problem))]
@@ -439,9 +444,11 @@ def serve(request, host):
 
 def main():
     def stop(_signal, _frame):
+        for sign in ENDING_SIGNALS:  # one is enough: cleaning up must not be interrupted
+            signal.signal(sign, signal.SIG_IGN)
         raise Ended()
 
-    for sign in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for sign in ENDING_SIGNALS:
         signal.signal(sign, stop)
     line = sys.stdin.readline()
     if not line:

@@ -2,7 +2,7 @@
 
 Copied to the board beside the agent, or run on the host. Python 3.6 and the Keras of TensorFlow 2.7 (JetPack 4.6) up to
 Keras 3 on TensorFlow, JAX or PyTorch. A recipe is what `edgeperf.profilers.recipes` makes of a model: layer classes
-with their arguments and how they are connected. Weights are random, as in the paper's protocol; no time depends on them.
+with their arguments and how they are connected. Weights are random, as in the paper's protocol.
 
     python3 board_inference.py JOB.json
 
@@ -14,6 +14,9 @@ CLOCK_MONOTONIC: `before` (memory in use, framework loaded, network not), `built
 each run on an image of its own), `repeat` (begin, end, runs), `after` (peak memory). The architecture goes to
 model.json, so that a dataset can name the file of each network.
 """
+
+# Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
+# mypy: ignore-errors
 
 import ctypes
 import json

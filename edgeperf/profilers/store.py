@@ -1,0 +1,175 @@
+"""Measurements and recordings on disk: each file appears whole or not at all, and what is finished stays.
+
+A campaign's folder::
+
+    campaign.json            what was asked for
+    measurements/KEY.json    one finished measurement, failures included
+    raw/KEY.json.gz          its recording, kept so that a better parser re-applies
+    networks/KEY.json        the architecture that the device built
+
+A recording is written before its measurement, and both are synchronised to disk before the board forgets its copy.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeperf.errors import IncompatibleData, InvalidInput
+from edgeperf.profilers.sensors import Sensor
+from edgeperf.records import Device, Gpu, Measurement, Plan
+
+FORMAT = 1
+"""Version of the files in `measurements` and `raw`. 1: first version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """One measurement with what a dataset wants to know of its network.
+
+    Attributes:
+        key: unique in the campaign; names the files.
+        model: name of the network without its size.
+        family: of the zoo; None for a user's own file.
+        input_size: height and width in pixels.
+        measurement: labels, status and verdicts.
+    """
+
+    key: str
+    model: str
+    family: str | None
+    input_size: int
+    measurement: Measurement
+
+
+class Store:
+    """The folder of one campaign."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("measurements", "raw", "networks"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other campaigns out of this folder.
+
+        Raises:
+            InvalidInput: one is at work there.
+        """
+        with (self.folder / ".lock").open("w") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InvalidInput(
+                    f"Another campaign writes to {self.folder}. Wait for it, or choose another --out."
+                ) from None
+            yield
+
+    def agree(self, asked: Mapping[str, Any], *, resume: bool) -> None:
+        """Notes what is asked for, or checks that it is what was begun.
+
+        Raises:
+            InvalidInput: there are measurements, but `resume` is not set.
+            IncompatibleData: what was begun is something else.
+        """
+        path, asked = self.folder / "campaign.json", json.loads(json.dumps(asked))
+        count = sum(1 for _ in (self.folder / "measurements").glob("*.json"))
+        if count and not resume:
+            raise InvalidInput(
+                f"{self.folder} holds {count} finished measurement(s). Go on with --resume, or choose another --out."
+            )
+        if count and path.exists():
+            begun = json.loads(path.read_text(encoding="utf-8"))
+            for name, value in asked.items():
+                if begun.get(name) != value:
+                    raise IncompatibleData(
+                        f"Cannot go on in {self.folder}: {name} differs ({begun.get(name)!r} and {value!r}). "
+                        "Ask for the same, or choose another --out."
+                    )
+        write_atomically(path, json.dumps(asked, indent=1).encode())
+
+    def keys(self) -> frozenset[str]:
+        """Keys of the measurements that are finished; those whose board vanished are tried again."""
+        return frozenset(done.key for done in self.finished() if done.measurement.status != "gone")
+
+    def finished(self) -> Iterator[Finished]:
+        """All measurements, by key."""
+        for path in sorted((self.folder / "measurements").glob("*.json")):
+            yield _finished(path.stem, json.loads(path.read_text(encoding="utf-8")))
+
+    def get(self, key: str) -> Finished | None:
+        """One measurement; None where it is not finished, or its board had vanished."""
+        path = self.folder / "measurements" / f"{key}.json"
+        if not path.exists():
+            return None
+        done = _finished(key, json.loads(path.read_text(encoding="utf-8")))
+        return None if done.measurement.status == "gone" else done
+
+    def keep_recording(self, key: str, recording: Mapping[str, Any], sensor: Sensor, architecture: str | None) -> None:
+        """Puts on disk what the device sent."""
+        raw = {"format": FORMAT, "recording": recording, "sensor": asdict(sensor)}
+        write_atomically(self.folder / "raw" / f"{key}.json.gz", gzip.compress(json.dumps(raw).encode(), mtime=0))
+        if architecture is not None:
+            write_atomically(self.folder / "networks" / f"{key}.json", architecture.encode())
+
+    def save(self, done: Finished) -> None:
+        """Puts a measurement on disk: from here on it is finished."""
+        row = {
+            "format": FORMAT,
+            "model": done.model,
+            "family": done.family,
+            "input_size": done.input_size,
+            "measurement": done.measurement.to_dict(),
+        }
+        write_atomically(self.folder / "measurements" / f"{done.key}.json", json.dumps(row, indent=1).encode())
+
+    def recording(self, key: str) -> tuple[Mapping[str, Any], Sensor] | None:
+        """The recording of a finished measurement and the sensor that it was made with; None where none was kept."""
+        path = self.folder / "raw" / f"{key}.json.gz"
+        if not path.exists():
+            return None
+        with gzip.open(path) as stream:
+            raw = json.load(stream)
+        return raw["recording"], Sensor(**raw["sensor"])
+
+
+def _finished(key: str, row: Mapping[str, Any]) -> Finished:
+    measurement = row["measurement"]
+    gpu = measurement["device"]["gpu"]
+    device = Device(**{**measurement["device"], "gpu": Gpu(**gpu) if gpu else None})
+    known = {
+        **measurement,
+        "device": device,
+        "plan": Plan(**measurement["plan"]),
+        "warnings": tuple(measurement["warnings"]),
+    }
+    return Finished(
+        key=key,
+        model=row["model"],
+        family=row["family"],
+        input_size=row["input_size"],
+        measurement=Measurement(**known),
+    )
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes the whole file or nothing, and does not return before it would survive a power cut."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink()
+        raise
