@@ -125,5 +125,3 @@ def _guards_met(tally: Tally) -> int | None:
             return None
         total += met
     return total
-
-

@@ -51,7 +51,7 @@ class _Scope:
     suffix: str
     names: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, str]] = field(default_factory=dict)
-    variables: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
 
     def type_of(self, name: str) -> str | None:
         if name in self.names:
@@ -68,6 +68,7 @@ class Body:
     Attributes:
         instructions: in text order.
         labels: name → index of the instruction that follows.
+        variables: name → state space.
         registers: name → type, of the kernel's own scope and of renamed inner ones.
         ranges: prefix → (how many, type).
     """
@@ -81,6 +82,7 @@ class Body:
         self._open_references: list[tuple[int, str, tuple[str, ...]]] = []
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
+        self.variables: dict[str, str] = {}
         self.registers: dict[str, str] = self._scopes[0].names
         self.ranges: dict[str, tuple[int, str]] = self._scopes[0].ranges
 
@@ -133,7 +135,7 @@ class Body:
             found = _ARRAY.fullmatch(text)
             if found is None:
                 raise MalformedPtx(line, f"cannot read {text.strip()[:60]!r}")
-            self._scopes[-1].variables.add(found[1])
+            self._scopes[-1].variables[found[1]] = self.variables[found[1]] = word[1:]
         elif word not in (".pragma", ".branchtargets", ".callprototype", ".calltargets"):
             raise MalformedPtx(line, f"directive {word} is not known")
 
@@ -209,8 +211,8 @@ class Body:
                 raise MalformedPtx(line, f"{name!r} is not declared")
             if found != name:
                 renames[line, name] = found
-        self.instructions = [_renamed(instruction, renames) for instruction in self.instructions] if renames else (
-            self.instructions
+        self.instructions = (
+            [_renamed(instruction, renames) for instruction in self.instructions] if renames else (self.instructions)
         )
 
 

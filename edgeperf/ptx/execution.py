@@ -181,7 +181,9 @@ class Walk:
         if step.divisor is not None:
             divisor = step.divisor(self.registers)
             if divisor is not None and bool((threads & (divisor == 0)).any()):
-                raise Refused(step.instruction.line, f"'{step.instruction.opcode}' divides by zero and decides a branch")
+                raise Refused(
+                    step.instruction.line, f"'{step.instruction.opcode}' divides by zero and decides a branch"
+                )
         value = step.run(self.registers)
         self.tally.numbers += 0 if value is None else value.size
         if step.guard is not None:

@@ -37,8 +37,10 @@ def resized(value: Array, width: int, *, signed: bool) -> Array:
     """The value in another width: cut off, or extended by its sign or by zeros."""
     if value.dtype == np.bool_ or 8 * value.itemsize == width:
         return value
-    return (as_signed(value) if signed else value).astype(SIGNED[width] if signed else UNSIGNED[width]).view(
-        UNSIGNED[width]
+    return (
+        (as_signed(value) if signed else value)
+        .astype(SIGNED[width] if signed else UNSIGNED[width])
+        .view(UNSIGNED[width])
     )
 
 

@@ -77,9 +77,7 @@ class _Body:
     def __init__(self, flow: Flow, found: Slice, number: int) -> None:
         self.flow = flow
         self.written = {
-            name
-            for index in found.members[number]
-            for name in names_in(flow.kernel.instructions[index].operands[0])
+            name for index in found.members[number] for name in names_in(flow.kernel.instructions[index].operands[0])
         }
         self.carried = self.written & found.live_in[number]
         self.forms: dict[str, str | None] = {}
@@ -146,9 +144,7 @@ def _compared(flow: Flow, block: Block, body: _Body, *, continues_if_taken: bool
         return None
     if width_of(declared) != width_of(kind) or body.written & set(names_in(y)):
         return None
-    return CountedLoop(
-        counter=x, origin=origin, bound=y, comparison=word, kind=kind, carried=frozenset(body.carried)
-    )
+    return CountedLoop(counter=x, origin=origin, bound=y, comparison=word, kind=kind, carried=frozenset(body.carried))
 
 
 def iterations(loop: CountedLoop, x: Array, y: Array, step: Array, active: Array) -> Array | None:

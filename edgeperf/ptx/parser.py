@@ -78,7 +78,7 @@ class _ModuleReader:
     def __init__(self, source: Text) -> None:
         self._source = source
         self.entries: list[_Entry] = []
-        self.variables: set[str] = set()
+        self.variables: dict[str, str] = {}
         self.functions: set[str] = set()
 
     def read(self, position: int) -> None:
@@ -94,7 +94,7 @@ class _ModuleReader:
         if found["section"]:
             return self._source.closing_brace(self._source.find("{", found.end())) + 1
         if found["variable"]:
-            return self._variable(found.end())
+            return self._variable(found["variable"][1:], found.end())
         if found["func"]:
             return self._function(found.end())
         if found["entry"]:
@@ -104,13 +104,13 @@ class _ModuleReader:
             return closing + 1
         return found.end()
 
-    def _variable(self, position: int) -> int:
+    def _variable(self, space: str, position: int) -> int:
         end = self._source.find(";", position)
         declared = self._source.text[position:end].partition("=")[0]
         names = _VARIABLE.findall(re.sub(r"\[[^\]]*\]", "[]", declared).strip())
         if not names:
             raise self._source.unreadable(position, end)
-        self.variables.update(names)
+        self.variables.update(dict.fromkeys(names, space))
         return end + 1
 
     def _function(self, position: int) -> int:
@@ -118,7 +118,7 @@ class _ModuleReader:
         found = _FUNCTION.match(self._source.text, position)
         if found is None:
             raise self._source.unreadable(position)
-        self.variables.add(found[1])
+        self.variables[found[1]] = "function"
         opening = self._source.text.find("{", position)
         semicolon = self._source.find(";", position)
         if 0 <= opening < semicolon:
@@ -127,7 +127,7 @@ class _ModuleReader:
         return semicolon + 1
 
 
-def _kernel(source: Text, entry: _Entry, variables: set[str], functions: set[str]) -> Kernel:
+def _kernel(source: Text, entry: _Entry, variables: dict[str, str], functions: set[str]) -> Kernel:
     parameters, position = _parameters(source, entry)
     required, maximal = _tuning(source, position, entry.opening)
     body = Body(source, {*parameters, *variables, entry.name})
@@ -139,6 +139,7 @@ def _kernel(source: Text, entry: _Entry, variables: set[str], functions: set[str
         register_ranges=body.ranges,
         instructions=tuple(body.instructions),
         labels=body.labels,
+        variables={**variables, **body.variables},
         functions=frozenset(functions),
         required_block=required,
         maximal_threads=maximal,

@@ -51,6 +51,7 @@ class Kernel:
         register_ranges: prefix → (how many, type).
         instructions: in text order.
         labels: name → index of the instruction that it stands before.
+        variables: name → state space, of the kernel's own and the module's variables.
         functions: names with a body elsewhere in the module.
         required_block: ``.reqntid``; None where not stated.
         maximal_threads: product of ``.maxntid``; None where not stated.
@@ -62,6 +63,7 @@ class Kernel:
     register_ranges: Mapping[str, tuple[int, str]]
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
+    variables: Mapping[str, str] = field(default_factory=dict)
     functions: frozenset[str] = frozenset()
     required_block: Extent | None = None
     maximal_threads: int | None = None

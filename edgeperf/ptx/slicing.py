@@ -148,5 +148,3 @@ def _first_reader(flow: Flow, register: str) -> Instruction:
             if register in read(flow, index):
                 return flow.kernel.instructions[index]
     return flow.kernel.instructions[0]
-
-
