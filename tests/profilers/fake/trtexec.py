@@ -1,0 +1,60 @@
+"""Stands in for trtexec: the "network" in the ONNX file says how long it takes, what it draws, and how it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+STATE = Path(os.environ.get("FAKE_STATE", ""))
+
+
+def say(text: str) -> None:
+    print(f"[11/21/2026-10:00:00] [I] {text}", flush=True)
+
+
+def option(name: str) -> str | None:
+    return next((word.partition("=")[2] for word in sys.argv if word.startswith(f"--{name}=")), None)
+
+
+def fail(network: dict) -> None:
+    fault = network.get("fault")
+    if fault == "oom":
+        print("[E] [TRT] Cuda failure: out of memory", flush=True)
+        sys.exit(1)
+    if fault == "crash":
+        print("[E] Assertion failed: unsupported layer", flush=True)
+        sys.exit(134)
+    if fault == "hang":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"], check=False)
+
+
+def main() -> None:
+    if option("onnx"):
+        network = json.loads(Path(option("onnx") or "").read_text())
+        Path(option("saveEngine") or "").write_text(json.dumps(network))
+        return
+    network = json.loads(Path(option("loadEngine") or "").read_text())
+    fail(network)
+    if option("exportTimes"):
+        count = int(option("iterations") or 0)
+        times = [{"startInMs": n, "computeMs": network["ms"] * (1 + 0.01 * (n % 3 - 1))} for n in range(count)]
+        Path(option("exportTimes") or "").write_text(json.dumps(times))
+        say("=== Performance summary ===")
+        return
+    say("Starting inference")
+    (STATE / "load").write_text(str(network["mw"]))
+    (STATE / "runs").open("a").write(network["name"] + "\n")
+    try:
+        time.sleep(float(option("duration") or 0))
+    finally:
+        (STATE / "load").unlink(missing_ok=True)
+    say("=== Performance summary ===")
+    say(f"GPU Compute Time: min = {network['ms']} ms, max = {network['ms']} ms, mean = {network['ms']} ms")
+
+
+if __name__ == "__main__":
+    main()
