@@ -1,1 +1,41 @@
-"""Search CNN variants for the best trade between accuracy and what they cost on an edge GPU."""
+"""Search CNN variants for the best trade between accuracy and what they cost on an edge GPU.
+
+::
+
+    genes ──► features ──► accuracy, latency, power, energy, memory ──► front ──► report, CSV, JSON, .keras
+      ▲    (block by block)     (surrogates, a whole generation at once)
+      └──────────── NSGA-II ◄──────────────┘
+
+    from search import run
+
+    result = run(
+        spaces=["mobilenet-v2", "resnet"],
+        devices=["jetson-tx2"],
+        objectives=["accuracy", "energy_mj"],
+        constraints=["latency_ms<=30"],
+        seed=1,
+        out="demo",
+    )
+    result.report        # demo/report.html
+    result.points[0]     # name, accuracy and estimates of the first network of the front
+
+`run` returns a `search.runner.Result` and leaves in `out`: ``front.csv``, ``front.json``, ``report.html``,
+``evaluated.csv`` (every candidate), ``profile.txt`` (networks to measure) and, with ``export=N``, ``models/*.keras``.
+Its parameters are those of ``edgeperf search``; see `search.runner.run`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from search.runner import Result, run
+
+__all__ = ["Result", "run"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(importlib.import_module("search.runner"), name)
+    raise AttributeError(f"module 'search' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Family and genes → a `Network`, or a Keras model of the same layers.
 
-Each family is one definition, `build(layers, genes)`, for which `layers` may be a namespace that builds a `Network`, one
-that builds a Keras model, or one that only counts (see `edgeperf.zoo.layers`).
+Each family is one definition, `build(layers, genes)`, for which `layers` may be a namespace that builds a `Network`,
+one that builds a Keras model, or one that only counts (see `edgeperf.zoo.layers`).
 
     from edgeperf.zoo import family
 
@@ -16,11 +16,15 @@ from edgeperf.errors import InvalidInput
 from edgeperf.zoo.densenet import DENSENET
 from edgeperf.zoo.efficientnet import EFFICIENTNET
 from edgeperf.zoo.family import Family, Gene, Genes, GeneValue
+from edgeperf.zoo.googlenet import GOOGLENET
+from edgeperf.zoo.grouped import DPN, RESNEXT
+from edgeperf.zoo.inception import INCEPTION_RESNET_V2, INCEPTION_V3
 from edgeperf.zoo.mnasnet import MNASNET
 from edgeperf.zoo.mobilenet_v1 import MOBILENET_V1
 from edgeperf.zoo.mobilenet_v2 import MOBILENET_V2
 from edgeperf.zoo.mobilenet_v3 import MOBILENET_V3
 from edgeperf.zoo.resnet import RESNET, RESNET_V2, SENET
+from edgeperf.zoo.shufflenet import SHUFFLENET_V1, SHUFFLENET_V2
 from edgeperf.zoo.xception import XCEPTION
 
 __all__ = ["FAMILIES", "Family", "Gene", "GeneValue", "Genes", "family"]
@@ -38,6 +42,13 @@ FAMILIES: dict[str, Family] = {
         SENET,
         DENSENET,
         XCEPTION,
+        GOOGLENET,
+        INCEPTION_V3,
+        INCEPTION_RESNET_V2,
+        RESNEXT,
+        DPN,
+        SHUFFLENET_V1,
+        SHUFFLENET_V2,
     )
 }
 

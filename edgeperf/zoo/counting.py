@@ -2,11 +2,11 @@
 
 What whole-network features count is a sum over layers, except what the image alone decides and means over layers. So a
 block's share depends on its function, its configuration and its input shapes only, and a search that looks at 100,000
-variants meets a few thousand different blocks. Each is built and read once, as a network of its own; a candidate is then
-the list of its blocks, and a generation is one gather and one sum.
+variants meets a few thousand different blocks. Each is built and read once, as a network of its own; a candidate is
+then the list of its blocks, and a generation is one gather and one sum.
 
-Limits: a family must keep all of its layers in functions decorated with `edgeperf.zoo.layers.block` and share no weights
-between blocks. A test compares every family with `edgeperf.network.features`, number by number.
+Limits: a family must keep all of its layers in functions decorated with `edgeperf.zoo.layers.block` and share no
+weights between blocks. A test compares every family with `edgeperf.network.features`, number by number.
 """
 
 from __future__ import annotations
@@ -48,15 +48,19 @@ class CountingLayers:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[int, ShapeOnly]] = {}
+        self._known: dict[Any, tuple[int, Any]] = {}
         self._vectors: list[Rows] = []
         self._current: list[int] = []
+
+    def __getattr__(self, kind: str) -> Any:
+        raise AttributeError(f"A layer of kind {kind} stands outside a block; decorate the function that calls it.")
 
     def Input(self, shape: Sequence[int], name: str) -> ShapeOnly:  # noqa: N802 - as in Keras
         """The image; starts a new network."""
         key = ("image", tuple(shape))
         self._current = [self._number(key, lambda: _image_network(tuple(shape), name), ())]
-        return self._known[key][1]
+        image: ShapeOnly = self._known[key][1]
+        return image
 
     def Model(self, inputs: ShapeOnly, outputs: ShapeOnly, name: str) -> list[int]:  # noqa: ARG002, N802 - as in Keras
         """Numbers of the blocks that were called since `Input`, the image's first."""
@@ -79,8 +83,9 @@ class CountingLayers:
             own = _sums(network) - sum(
                 (_sums(_image_network(shape, "input")) for shape in inputs), np.zeros(len(_INDEX))
             )
-            output = next(layer.output_shape for layer in network.layers if layer.name == network.outputs[0])
-            self._known[key] = (len(self._vectors), ShapeOnly(output))
+            shape_of = {layer.name: layer.output_shape for layer in network.layers}
+            outputs = tuple(ShapeOnly(shape_of[name]) for name in network.outputs)
+            self._known[key] = (len(self._vectors), outputs[0] if len(outputs) == 1 else outputs)
             self._vectors.append(own)
         return self._known[key][0]
 

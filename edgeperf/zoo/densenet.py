@@ -59,6 +59,7 @@ def _published(growth: int, *depths: int) -> dict[str, int]:
 
 DENSENET = Family(
     name="densenet",
+    title="DenseNet",
     genes=(
         Gene(name="growth", values=(12, 16, 24, 32, 40, 48)),
         Gene(name="depth1", values=(4, 6)),

@@ -107,6 +107,7 @@ _SCALES = (
 
 EFFICIENTNET = Family(
     name="efficientnet",
+    title="EfficientNet",
     genes=(
         width_gene(0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4),
         Gene(name="depth", values=(0.5, 0.75, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8)),

@@ -39,6 +39,7 @@ class Family:
 
     Attributes:
         name: as in ``zoo:NAME`` and ``--space NAME``.
+        title: as people write it.
         genes: `input_size` is one of them in every family.
         build: (layers, genes) → model of those layers; pure.
         published: name of a published network → its genes, which may lie outside `genes`' values.
@@ -46,6 +47,7 @@ class Family:
     """
 
     name: str
+    title: str
     genes: tuple[Gene, ...]
     build: Callable[[Layers, Genes], Any]
     published: Mapping[str, Genes] = field(default_factory=dict)
@@ -71,8 +73,8 @@ class Family:
         return self.build(KerasLayers(), {**genes, "name": name or self.label(genes)})
 
     def label(self, genes: Genes) -> str:
-        """A name that tells this member from all others, e.g. ``mobilenet-v2_width1.0_size224``."""
-        parts = (f"{_short(gene.name)}{genes[gene.name]}" for gene in self.genes)
+        """A name that tells this member from all others, e.g. ``mobilenet-v2_width-1.0_size-224``."""
+        parts = (f"{_short(gene.name)}-{genes[gene.name]}" for gene in self.genes)
         return "_".join((self.name, *parts))
 
     def _check(self, genes: Genes) -> None:

@@ -11,7 +11,6 @@ from edgeperf.zoo.family import Family, Genes, input_sizes, width_gene
 from edgeperf.zoo.inverted import depthwise, inverted_residual, pointwise, stem
 from edgeperf.zoo.layers import CLASSES, Layers, channels, classifier, image_input, round_channels
 
-
 # Kernel, expansion, filters, gate, stride, blocks. Tan et al. 2019, figure 7, variant B1 (no gates) as Keras ports it.
 _MNASNET_STAGES = (
     (3, 3, 24, 2, 3),
@@ -48,7 +47,8 @@ def _build_mnasnet(layers: Layers, genes: Genes) -> Any:
 
 MNASNET = Family(
     name="mnasnet",
+    title="MNASNet",
     genes=(width_gene(0.35, 0.5, 0.75, 1.0, 1.15, 1.3, 1.4), input_sizes(96, 320)),
     build=_build_mnasnet,
-    published={f"MNASNet {width}": {"width": width, "input_size": 224} for width in (0.35, 0.5, 0.75, 1.0, 1.4)},
+    published={f"MNASNet {width}": {"width": width, "input_size": 224} for width in (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)},
 )

@@ -11,7 +11,6 @@ from edgeperf.zoo.family import Family, Gene, Genes, input_sizes, width_gene
 from edgeperf.zoo.inverted import depthwise, pointwise, stem
 from edgeperf.zoo.layers import CLASSES, Layers, Tensor, block, image_input
 
-
 # Each row: filters at width 1, stride of its first block, blocks of the published network.
 _V1_STAGES = ((64, 1, 1), (128, 2, 2), (256, 2, 2), (512, 2, 6), (1024, 2, 2))
 
@@ -42,6 +41,7 @@ def _build_v1(layers: Layers, genes: Genes) -> Any:
 
 MOBILENET_V1 = Family(
     name="mobilenet-v1",
+    title="MobileNet v1",
     genes=(
         width_gene(0.25, 0.35, 0.5, 0.6, 0.75, 0.85, 1.0, 1.15, 1.3, 1.4),
         Gene(name="depth", values=(2, 3, 4, 5, 6, 7, 8)),

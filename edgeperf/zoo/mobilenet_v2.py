@@ -11,7 +11,6 @@ from edgeperf.zoo.family import Family, Gene, Genes, input_sizes, width_gene
 from edgeperf.zoo.inverted import inverted_residual, pointwise, stem
 from edgeperf.zoo.layers import CLASSES, Layers, channels, classifier, image_input, round_channels
 
-
 # Filters at width 1, stride of the first block, blocks of the published network; the first stage does not expand.
 _V2_STAGES = ((16, 1, 1), (24, 2, 2), (32, 2, 3), (64, 2, 4), (96, 1, 3), (160, 2, 3), (320, 1, 1))
 
@@ -42,6 +41,7 @@ def _v2(width: float, input_size: int = 224) -> dict[str, int | float]:
 
 MOBILENET_V2 = Family(
     name="mobilenet-v2",
+    title="MobileNet v2",
     genes=(
         width_gene(0.35, 0.5, 0.6, 0.75, 0.85, 1.0, 1.15, 1.3, 1.4),
         Gene(name="depth2", values=(1, 2, 3)),

@@ -11,7 +11,6 @@ from edgeperf.zoo.family import Family, Gene, Genes, input_sizes, width_gene
 from edgeperf.zoo.inverted import inverted_residual, pointwise, stem
 from edgeperf.zoo.layers import CLASSES, Layers, Tensor, block, channels, image_input, round_channels
 
-
 # Kernel, expansion of the input channels, filters, gate, activation, stride. Howard et al. 2019, tables 1 and 2.
 _V3_LARGE = (
     (3, 1, 16, False, "relu", 1),
@@ -83,6 +82,7 @@ def _build_v3(layers: Layers, genes: Genes) -> Any:
 
 MOBILENET_V3 = Family(
     name="mobilenet-v3",
+    title="MobileNet v3",
     genes=(
         Gene(name="version", values=("small", "large")),
         width_gene(0.35, 0.5, 0.75, 0.85, 1.0, 1.15, 1.25, 1.5),

@@ -110,6 +110,7 @@ def _stages(kind: str, *depths: int, **more: str) -> dict[str, int | float | str
 
 RESNET = Family(
     name="resnet",
+    title="ResNet",
     genes=(_BLOCK, *_DEPTHS, _WIDTH, input_sizes(96, 320)),
     build=_build_v1,
     published={
@@ -118,11 +119,13 @@ RESNET = Family(
         "ResNet-50": _stages("bottleneck", 3, 4, 6, 3),
         "ResNet-101": _stages("bottleneck", 3, 4, 23, 3),
         "ResNet-152": _stages("bottleneck", 3, 8, 36, 3),
+        **{f"ResNet-50 {width}": {**_stages("bottleneck", 3, 4, 6, 3), "width": width} for width in (0.25, 0.5, 0.75)},
     },
 )
 
 SENET = Family(
     name="senet",
+    title="SE-ResNet",
     genes=(_BLOCK, *_DEPTHS, _WIDTH, input_sizes(96, 320)),
     build=lambda layers, genes: _build_v1(layers, {**genes, "gated": "yes"}),
     published={
@@ -184,6 +187,7 @@ def _v2(*depths: int) -> dict[str, int | float | str]:
 
 RESNET_V2 = Family(
     name="resnet-v2",
+    title="ResNet v2",
     genes=(*_DEPTHS, _WIDTH, input_sizes(96, 320)),
     build=_build_v2,
     published={"ResNet-50 v2": _v2(3, 4, 6, 3), "ResNet-101 v2": _v2(3, 4, 23, 3), "ResNet-152 v2": _v2(3, 8, 36, 3)},

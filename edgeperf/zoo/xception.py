@@ -69,6 +69,7 @@ def _build(layers: Layers, genes: Genes) -> Any:
 
 XCEPTION = Family(
     name="xception",
+    title="Xception",
     genes=(
         width_gene(0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),
         Gene(name="depth", values=(2, 3, 4, 6, 8, 10)),
