@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeperf.errors import InvalidInput
+from edgeperf.network import read_network
 from edgeperf.profilers import onnx_export, recordings, runtimes, sensors, state
 from edgeperf.profilers.board import Board, Facts, Job, OnPhase
 from edgeperf.profilers.items import Item
@@ -139,7 +140,7 @@ class Session:
         onnx, plan = folder / "model.onnx", self._settings.plan
         if item.is_onnx and item.path is not None:
             shutil.copyfile(item.path, onnx)
-            content, size = onnx.read_bytes(), item.input_size or 0
+            content, size = onnx.read_bytes(), read_network(item.path).input_shape[0]
         else:
             network, recipe = item.load()
             content, size = json.dumps(recipe).encode(), network.input_shape[0]

@@ -128,10 +128,11 @@ class FakeBoard:
 
     def power_off(self) -> None:
         """The power cord is pulled: every process of the board ends at once."""
+        serving = self.sessions()  # known by their parent, so before it is gone
         if self._sshd is not None:
             self._sshd.kill()
             self._sshd.wait()
-        for pid in (*self.sessions(), *self.processes()):
+        for pid in (*serving, *self.processes()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
