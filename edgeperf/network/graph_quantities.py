@@ -56,11 +56,18 @@ _MATRIX = (
 _DEPTHWISE = ("elements_in_large", "macs_large")
 _PASS = ("count", "bytes", "bytes_floored")
 
+
+def quantities_of(name: str) -> tuple[str, ...]:
+    """What is summed for a class of layers, e.g. ``("count", "bytes", "bytes_floored")`` for ``"relu"``."""
+    if name in MATRIX_CLASSES:
+        return (*_TRAFFIC, *_MATRIX)
+    if name in DEPTHWISE_CLASSES:
+        return (*_TRAFFIC, *_DEPTHWISE)
+    return _TRAFFIC if name == DENSE_CLASS else _PASS
+
+
 QUANTITY_NAMES: Final[tuple[str, ...]] = (
-    *(f"{name}_{quantity}" for name in MATRIX_CLASSES for quantity in (*_TRAFFIC, *_MATRIX)),
-    *(f"{name}_{quantity}" for name in DEPTHWISE_CLASSES for quantity in (*_TRAFFIC, *_DEPTHWISE)),
-    *(f"{DENSE_CLASS}_{quantity}" for quantity in _TRAFFIC),
-    *(f"{name}_{quantity}" for name in PASS_CLASSES for quantity in _PASS),
+    *(f"{name}_{quantity}" for name in (*CONV_CLASSES, *PASS_CLASSES) for quantity in quantities_of(name)),
     "bytes_input",
     "calls",
 )

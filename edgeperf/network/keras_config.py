@@ -17,7 +17,7 @@ from edgeperf.network.keras_layers import (
     GRAPHS,
     OPERATION,
     Declarations,
-    declaration_of,
+    declaration,
     kind_of,
     layers_of,
     name_of,
@@ -159,8 +159,8 @@ class _Reader:
                     f"Models are called more than {MAX_RUNS} times within each other; flatten the model."
                 )
             return self._run(layer, tensors, f"{name}/")
-        declared = declaration_of(layer, name, self._declared) if self._declared else None
-        kind, config = declared or (kind_of(layer), layer["config"])
+        stated = declaration(name, layer["class_name"], self._declared) if self._declared else None
+        kind, config = stated or (kind_of(layer), layer["config"])
         if kind == OPERATION:
             args, named = given or ((), {})
             shapes = tuple(tensor.shape for tensor in tensors)

@@ -76,23 +76,23 @@ def operation_name(layer: Mapping[str, Any]) -> str:
     return str(name)
 
 
-def declaration_of(layer: Mapping[str, Any], name: str, declared: Declarations) -> tuple[str, Mapping[str, Any]] | None:
+def declaration(name: str, class_name: str, declared: Declarations) -> tuple[str, Mapping[str, Any]] | None:
     """Kind and configuration that the user declares for a layer, by its name or else its class.
 
     Raises:
-        InvalidInput: the declaration names no kind of the table.
+        InvalidInput: the declaration names no kind of the table, or parameters that the kind lacks.
     """
-    given = declared.get(name, declared.get(layer["class_name"]))
+    given = declared.get(name, declared.get(class_name))
     if given is None:
         return None
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{name!r} is declared as {given!r}, expected a dictionary.")
     kind = given.get("kind", "Declared")
     if kind not in KINDS:
         raise InvalidInput(f"{name!r} is declared as {kind!r}, expected one of {', '.join(sorted(KINDS))}.")
-    unknown = given.keys() - KINDS[kind].parameters.keys() - {"kind"}
+    unknown = sorted(given.keys() - KINDS[kind].parameters.keys() - {"kind"})
     if unknown:
-        raise InvalidInput(
-            f"The declaration of {name!r} holds {sorted(unknown)}; {kind} takes {[*KINDS[kind].parameters]}."
-        )
+        raise InvalidInput(f"{name!r} is declared with {unknown}; {kind} takes {', '.join(KINDS[kind].parameters)}.")
     return kind, given
 
 
@@ -118,7 +118,7 @@ def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
     for name, layer in _flat(model, "", 0):
         config = layer["config"]
         channels_first = channels_first or (type(config) is dict and config.get("data_format") == "channels_first")
-        if declaration_of(layer, name, declared) is None and kind_of(layer) is None:
+        if declaration(name, layer["class_name"], declared) is None and kind_of(layer) is None:
             offenders.append((name, str(layer["class_name"])))
     return Survey(tuple(offenders), channels_first)
 

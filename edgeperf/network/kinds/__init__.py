@@ -44,7 +44,14 @@ _LAYERS: Final[Mapping[str, Kind]] = {
 
 KINDS: Final[Mapping[str, Kind]] = {**_LAYERS, **TENSORS, **OPERATIONS}
 
-KERAS_LAYERS: Final = frozenset(_LAYERS) - {"Divide", "Power", "Compare", "Einsum", "MatMul"}
+KERAS_LAYERS: Final = frozenset(_LAYERS) - {
+    "Divide",
+    "Power",
+    "Compare",
+    "Einsum",
+    "MatMul",
+    "LocalResponseNormalization",
+}
 """The kinds that are classes of `keras.layers`; the others stand for operations and custom layers."""
 
 ALIASES: Final[Mapping[str, str]] = {

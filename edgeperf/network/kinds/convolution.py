@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from edgeperf.errors import InvalidInput
-from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Padding, Shapes, Window, elements
+from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Padding, Shapes, Window, as_integer, elements
 from edgeperf.records import Shape
 
+Pad = str | tuple[int, int]
+"""How one dimension is padded: by a rule's name, or (before, after)."""
 
-def slide(size: int, kernel: int, stride: int, dilation: int, padding: str) -> tuple[int, tuple[int, int]]:
+
+def slide(size: int, kernel: int, stride: int, dilation: int, padding: Pad) -> tuple[int, tuple[int, int]]:
     """Outputs along one dimension, and the padding before and after it.
 
     Reference: TensorFlow's padding rule; an odd total puts the extra element after.
 
-    >>> slide(224, 3, 2, 1, "same")
-    (112, (0, 1))
+    >>> slide(224, 3, 2, 1, "same"), slide(224, 3, 2, 1, (1, 1))
+    ((112, (0, 1)), (112, (1, 1)))
     """
     extent = (kernel - 1) * dilation + 1
+    if not isinstance(padding, str):
+        return (size + sum(padding) - extent) // stride + 1, padding
     if padding == "valid":
         return (size - extent) // stride + 1, (0, 0)
     outputs = -(-size // stride)
@@ -27,18 +32,22 @@ def slide(size: int, kernel: int, stride: int, dilation: int, padding: str) -> t
     return outputs, (total // 2, total - total // 2)
 
 
-def padding_name(call: Call) -> str:
-    """``"valid"``, ``"same"`` or ``"causal"``."""
-    name = call.config["padding"]
-    if not isinstance(name, str) or name.lower() not in ("valid", "same", "causal"):
-        raise InvalidInput(f"padding is {name!r}, expected 'valid', 'same' or 'causal'")
-    return name.lower()
+def paddings(call: Call, rank: int) -> tuple[Pad, ...]:
+    """How every spatial dimension is padded: ``"valid"``, ``"same"``, ``"causal"``, or pairs as ONNX states them."""
+    stated = call.config["padding"]
+    if isinstance(stated, tuple) and len(stated) == rank:
+        return tuple((as_integer(before, "padding"), as_integer(after, "padding")) for before, after in stated)
+    if not isinstance(stated, str) or stated.lower() not in ("valid", "same", "causal"):
+        raise InvalidInput(f"padding is {stated!r}, expected 'valid', 'same' or 'causal'")
+    return (stated.lower(),) * rank
 
 
 def slide_all(call: Call, kernel: Shape, strides: Shape, dilation: Shape) -> tuple[Shape, Padding]:
     """Output sizes and padding of every spatial dimension of the first input."""
-    name = padding_name(call)
-    pairs = [slide(*each, name) for each in zip(call.spatial(len(kernel)), kernel, strides, dilation, strict=True)]
+    rank = len(kernel)
+    pairs = [
+        slide(*each) for each in zip(call.spatial(rank), kernel, strides, dilation, paddings(call, rank), strict=True)
+    ]
     return tuple(size for size, _ in pairs), tuple(pad for _, pad in pairs)
 
 
@@ -142,12 +151,14 @@ def _separable(rank: int) -> Kind:
     )
 
 
-def _transposed_size(size: int, kernel: int, stride: int, dilation: int, padding: str, extra: int | None) -> int:
+def _transposed_size(size: int, kernel: int, stride: int, dilation: int, padding: Pad, extra: int | None) -> int:
     """Outputs of a transposed convolution along one dimension.
 
     Reference: Keras 3, ``keras.src.backend.common.backend_utils.compute_conv_transpose_output_shape``.
     """
     extent = (kernel - 1) * dilation + 1
+    if not isinstance(padding, str):
+        return (size - 1) * stride + extent - sum(padding) + (extra or 0)
     if extra is None:
         return size * stride + (max(extent - stride, 0) if padding == "valid" else 0)
     trimmed = 0 if padding == "valid" else 2 * (extent // 2)
@@ -156,16 +167,17 @@ def _transposed_size(size: int, kernel: int, stride: int, dilation: int, padding
 
 def _transposed(rank: int) -> Kind:
     def shape(call: Call) -> Shapes:
-        spatial, name = call.spatial(rank), padding_name(call)
+        _groups(call)
         given = call.config["output_padding"]
         extra = (None,) * rank if given is None else call.integers("output_padding", rank, least=0)
         sizes = tuple(
-            _transposed_size(size, kernel, stride, dilation, name, more)
-            for size, kernel, stride, dilation, more in zip(
-                spatial,
+            _transposed_size(*each)
+            for each in zip(
+                call.spatial(rank),
                 call.integers("kernel_size", rank),
                 call.integers("strides", rank),
                 call.integers("dilation_rate", rank),
+                paddings(call, rank),
                 extra,
                 strict=True,
             )
@@ -187,13 +199,16 @@ def _transposed(rank: int) -> Kind:
         else {"output_padding": None, "data_format": data_format}
     )
     return Kind(
-        parameters={"filters": REQUIRED, **common, **order, "dilation_rate": 1, **_TAIL},
+        parameters={"filters": REQUIRED, **common, **order, "dilation_rate": 1, **_TAIL, "groups": 1},
         shape=shape,
-        params=lambda call: (_kernel(call) * call.channels + call.flag("use_bias")) * _filters(call),
+        params=lambda call: (
+            _kernel(call) * (call.channels // _groups(call)) * _filters(call) + call.flag("use_bias") * _filters(call)
+        ),
         # Every input element meets every weight of its channel once; what falls outside the output is counted too.
-        macs=lambda call: _kernel(call) * elements(call.input) * _filters(call),
+        macs=lambda call: _kernel(call) * elements(call.input) * (_filters(call) // _groups(call)),
         window=window,
         filters=_filters,
+        groups=_groups,
     )
 
 

@@ -24,7 +24,14 @@ def broadcast(shapes: Shapes) -> Shape:
 def _merged(call: Call) -> Shapes:
     if not call.inputs:
         raise InvalidInput("it merges no inputs")
-    return (broadcast(call.inputs),)
+    held = call.config["constant"]
+    return (broadcast(call.inputs if held is None else (*call.inputs, tuple(held))),)
+
+
+def _held(call: Call) -> int:
+    """Elements of a tensor of weights that takes part, as ONNX graphs hold them; single numbers are no weights."""
+    count = elements(call.config["constant"] or ())
+    return count if count > 1 else 0
 
 
 def _concatenated(call: Call) -> Shapes:
@@ -37,7 +44,9 @@ def _concatenated(call: Call) -> Shapes:
 
 # A single input is merged with a number that the model holds.
 _MERGE = Kind(
+    parameters={"constant": None},
     shape=_merged,
+    params=_held,
     flops=lambda call: max(len(call.inputs) - 1, 1) * elements(call.output),
     counts="inputs less one (1 where a constant is the other), per output element",
 )

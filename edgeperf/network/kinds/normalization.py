@@ -54,6 +54,13 @@ NORMALIZATIONS: dict[str, Kind] = {
         params=_per_axis,
         **_times(4),  # type: ignore[arg-type]
     ),
+    # Of every element: a square, a sum over `size` neighbours, a power and a division.
+    "LocalResponseNormalization": Kind(
+        parameters={"size": 5},
+        shape=same_shape,
+        flops=lambda call: (call.integer("size", least=1) + 3) * elements(call.output),
+        counts="size + 3 per element",
+    ),
     # Square and sum (2), normalisation (1).
     "UnitNormalization": Kind(parameters={"axis": -1}, shape=same_shape, **_times(3)),  # type: ignore[arg-type]
 }

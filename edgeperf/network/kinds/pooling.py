@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeperf.network.kinds.convolution import slide_all
-from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Shapes, Window, elements
+from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Padding, Shapes, Window, elements
 from edgeperf.records import Shape
 
 
@@ -12,19 +12,26 @@ def _strides(call: Call, rank: int) -> Shape:
 
 
 def _pooling(rank: int, default: object) -> Kind:
-    def sizes(call: Call) -> tuple[Shape, tuple[tuple[int, int], ...]]:
-        return slide_all(call, call.integers("pool_size", rank), _strides(call, rank), (1,) * rank)
+    def sizes(call: Call) -> tuple[Shape, Padding]:
+        dilation = call.integers("dilation_rate", rank)
+        return slide_all(call, call.integers("pool_size", rank), _strides(call, rank), dilation)
 
     def window(call: Call) -> Window:
         return Window(
             kernel_size=call.integers("pool_size", rank),
             strides=_strides(call, rank),
-            dilation=(1,) * rank,
+            dilation=call.integers("dilation_rate", rank),
             padding=sizes(call)[1],
         )
 
     return Kind(
-        parameters={"pool_size": default, "strides": None, "padding": "valid", "data_format": None},
+        parameters={
+            "pool_size": default,
+            "strides": None,
+            "padding": "valid",
+            "data_format": None,
+            "dilation_rate": 1,
+        },
         shape=lambda call: (call.image(sizes(call)[0], call.channels),),
         flops=lambda call: elements(call.integers("pool_size", rank)) * elements(call.output),
         counts="elements of the window per output element",

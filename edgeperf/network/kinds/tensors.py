@@ -129,6 +129,8 @@ TENSORS: dict[str, Kind] = {
         flops=lambda call: elements(call.input),
         counts="1 per input element",
     ),
+    # Gathers, expansions and transpositions of foreign graphs: elements move, nothing is computed.
+    "Rearrange": Kind(parameters={"output_shape": REQUIRED}, shape=lambda call: (_sizes(call.config["output_shape"]),)),
     "Slice": Kind(parameters={"index": REQUIRED}, shape=_sliced),
     "Split": Kind(parameters={"parts": REQUIRED, "axis": -1}, shape=_split),
     "Stack": Kind(parameters={"axis": 1}, shape=_stacked),
