@@ -9,14 +9,16 @@ Frequency Scaling (and HyPA, the hybrid PTX analyzer described there).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from edgeperf.errors import InvalidInput
+from edgeperf.ptx.classes import WORTH_IT, exposure, merged
 from edgeperf.ptx.counts import BlockCount, KernelCount
 from edgeperf.ptx.execution import Budget, Program, Tally, Walk, program_of
 from edgeperf.ptx.flow import Flow, control_flow
-from edgeperf.ptx.lattice import boxes
+from edgeperf.ptx.lattice import AXES, Lattice, boxes, whole
 from edgeperf.ptx.program import special_registers, steps_of
 from edgeperf.ptx.records import Kernel, Launch
 from edgeperf.ptx.slicing import backward_slice, check_defined
@@ -42,7 +44,7 @@ def analyze(kernel: Kernel, launch: Launch, *, budget: Budget | None = None) -> 
     program = _program(flow, launch.arguments)
     special = special_registers(flow, program.found)
     tally = Tally(program)
-    for box in boxes(launch, _axes(special), MOST_NUMBERS):
+    for box in _parts(program, launch, _axes(special)):
         Walk(program, box, tally, budget or Budget()).run(special)
     return _counted(flow, program, tally, launch)
 
@@ -80,6 +82,21 @@ def _program(flow: Flow, arguments: Mapping[str, int]) -> Program:
 def _is_ordinary_guard(flow: Flow, index: int) -> bool:
     instruction = flow.kernel.instructions[index]
     return instruction.guard is not None and instruction.name != "bra"
+
+
+def _parts(program: Program, launch: Launch, axes: frozenset[str]) -> Iterator[Lattice]:
+    """The launch in parts of bounded size, with threads and blocks that behave alike merged where that pays."""
+    box = whole(launch)
+    if "thread" in axes and _volume(box, axes) > WORTH_IT:
+        box = merged(box, exposure(program, "thread"), "thread")
+    for part in boxes(box, axes, MOST_NUMBERS):
+        if "x" in axes and _volume(part, axes) > WORTH_IT:
+            part = merged(part, exposure(program, "x"), "x")
+        yield part
+
+
+def _volume(box: Lattice, axes: frozenset[str]) -> int:
+    return math.prod(axis.size for name, axis in zip(AXES, box.axes, strict=True) if name in axes)
 
 
 def _axes(special: set[str]) -> frozenset[str]:

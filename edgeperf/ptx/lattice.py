@@ -1,8 +1,9 @@
 """A launch → its threads as a grid of numbers that is only as large as what is read.
 
-Every value is an array of four axes: thread blocks along z, y and x, and the threads of a block in hardware order (x
-fastest). An axis that a value does not depend on has size 1, so the index of a thread in its block costs 1,024 numbers
-however large the grid is.
+Every value is an array of four axes: thread blocks along z, y and x, and the threads of a block. An axis that a value
+does not depend on has size 1, so the index of a thread in its block costs 1,024 numbers however large the grid is. An
+axis may also hold one representative per class of indices that behave alike (`edgeperf.ptx.classes`); sums then weigh
+each class with its members.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeperf.ptx.records import WARP_SIZE, Extent, Launch
+from edgeperf.ptx.records import WARP_SIZE, Launch
 
 Array = npt.NDArray[Any]
 """Four axes: block z, block y, block x, thread; any of them may have size 1."""
 
+AXES = ("z", "y", "x", "thread")
 THREAD_AXIS = 3
 
 
@@ -28,25 +30,76 @@ def scalar(value: int, dtype: npt.DTypeLike) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Indices along one axis.
+
+    Attributes:
+        start: first index, where the axis holds all indices in order.
+        representatives: one index per class; None where the axis holds all indices in order.
+        weights: members of each class; one number where all classes have as many.
+        total: indices that the axis stands for.
+    """
+
+    start: int
+    total: int
+    representatives: Array | None = None
+    weights: Array | int = 1
+
+    @property
+    def size(self) -> int:
+        """Numbers along the axis."""
+        return self.total if self.representatives is None else self.representatives.size
+
+    def indices(self) -> Array:
+        """The indices, as uint32."""
+        if self.representatives is None:
+            return np.arange(self.start, self.start + self.total, dtype=np.uint32)
+        return self.representatives
+
+    def summed(self, values: Array) -> Array:
+        """Sum over the last axis of `values`, each index weighted with what it stands for."""
+        if values.shape[-1] == 1:
+            total: Array = values[..., 0].astype(np.int64) * self.total
+        elif isinstance(self.weights, int):
+            total = _sum_last(values) * self.weights
+        else:
+            total = values @ self.weights
+        return total
+
+
+def _sum_last(values: Array) -> Array:
+    counted: Array = (
+        np.count_nonzero(values, axis=-1) if values.dtype == np.bool_ else values.sum(axis=-1, dtype=np.int64)
+    )
+    return counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warps:
+    """Warps of a block that hold the same classes of threads.
+
+    Attributes:
+        classes: places along the thread axis.
+        count: how many warps there are of this kind.
+    """
+
+    classes: Array
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lattice:
     """A box of thread blocks of one launch.
 
     Attributes:
         launch: whose.
-        start: first block along x, y, z.
-        stop: block after the last along x, y, z.
+        axes: one per name in `AXES`.
+        warps: kinds of warps in a block; None where the thread axis holds all threads in order.
     """
 
     launch: Launch
-    start: Extent
-    stop: Extent
-
-    @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """Sizes of the four axes."""
-        x, y, z = (stop - start for start, stop in zip(self.start, self.stop, strict=True))
-        block = self.launch.block
-        return (z, y, x, block[0] * block[1] * block[2])
+    axes: tuple[Axis, Axis, Axis, Axis]
+    warps: tuple[Warps, ...] | None = None
 
     def special(self, register: str) -> Array | None:
         """The value of a special register for every thread; None where the hardware decides it."""
@@ -70,39 +123,43 @@ class Lattice:
         if name == "%ctaid":
             shape = [1, 1, 1, 1]
             shape[2 - axis] = -1
-            return np.arange(self.start[axis], self.stop[axis], dtype=np.uint32).reshape(shape)
-        linear = np.arange(self.shape[THREAD_AXIS], dtype=np.uint32).reshape(1, 1, 1, -1)
+            return self.axes[2 - axis].indices().reshape(shape)
         stride = (1, block[0], block[0] * block[1])[axis]
-        return linear // np.uint32(stride) % np.uint32(block[axis])
+        return self._threads() // np.uint32(stride) % np.uint32(block[axis])
+
+    def _threads(self) -> Array:
+        return self.axes[THREAD_AXIS].indices().reshape(1, 1, 1, -1)
 
     def _lanes(self) -> Array:
-        return np.arange(self.shape[THREAD_AXIS], dtype=np.uint32).reshape(1, 1, 1, -1) % np.uint32(WARP_SIZE)
+        return self._threads() % np.uint32(WARP_SIZE)
 
     def thread_sum(self, values: Array) -> int:
         """Sum of a number per thread over all threads of the box."""
-        total = int(np.count_nonzero(values)) if values.dtype == np.bool_ else int(values.sum(dtype=np.int64))
-        return total * self._repeats(values.shape)
+        return self._summed(self.axes[THREAD_AXIS].summed(values))
 
     def warp_sum(self, values: Array) -> int:
         """Sum over all warps of the greatest number in the warp."""
-        threads = self.shape[THREAD_AXIS]
-        warps = -(-threads // WARP_SIZE)
-        if values.shape[THREAD_AXIS] == 1:
-            per_thread_value = self.thread_sum(values)
-            return per_thread_value // threads * warps
-        if threads % WARP_SIZE:
-            values = np.pad(values, ((0, 0), (0, 0), (0, 0), (0, warps * WARP_SIZE - threads)))
-        lanes = values.reshape(*values.shape[:THREAD_AXIS], warps, WARP_SIZE)
-        if lanes.dtype == np.bool_:
-            return int(np.count_nonzero(_any_lane(lanes))) * self._repeats(values.shape[:THREAD_AXIS])
-        return int(lanes.max(axis=-1).sum(dtype=np.int64)) * self._repeats(values.shape[:THREAD_AXIS])
+        return self._summed(self._warp_totals(values))
 
-    def _repeats(self, shape: tuple[int, ...]) -> int:
-        """How many threads stand behind one number of an array of this shape."""
-        repeats = 1
-        for have, whole in zip(shape, self.shape, strict=False):
-            repeats *= whole if have == 1 else 1
-        return repeats
+    def _summed(self, per_block: Array) -> int:
+        for axis in self.axes[2::-1]:
+            per_block = axis.summed(per_block)
+        return int(per_block)
+
+    def _warp_totals(self, values: Array) -> Array:
+        """Sum of the warps' greatest numbers, per block."""
+        threads = self.axes[THREAD_AXIS].total
+        if values.shape[THREAD_AXIS] == 1:
+            alike: Array = values[..., 0].astype(np.int64) * -(-threads // WARP_SIZE)
+            return alike
+        if self.warps is not None:
+            kinds = (values[..., kind.classes].max(axis=-1).astype(np.int64) * kind.count for kind in self.warps)
+            return np.asarray(sum(kinds))
+        count = -(-threads // WARP_SIZE)
+        if threads % WARP_SIZE:
+            values = np.pad(values, ((0, 0), (0, 0), (0, 0), (0, count * WARP_SIZE - threads)))
+        lanes = values.reshape(*values.shape[:THREAD_AXIS], count, WARP_SIZE)
+        return _sum_last(_any_lane(lanes) if lanes.dtype == np.bool_ else lanes.max(axis=-1))
 
 
 def _any_lane(lanes: Array) -> Array:
@@ -120,34 +177,43 @@ def _lane_mask(which: str, lanes: Array) -> Array:
     return masked
 
 
-def boxes(launch: Launch, axes: frozenset[str], limit: int) -> Iterator[Lattice]:
-    """The launch in boxes of at most about `limit` numbers per value.
+def whole(launch: Launch) -> Lattice:
+    """All threads of a launch."""
+    x, y, z = (Axis(start=0, total=size) for size in launch.grid)
+    threads = Axis(start=0, total=launch.block[0] * launch.block[1] * launch.block[2])
+    return Lattice(launch=launch, axes=(z, y, x, threads))
+
+
+def boxes(box: Lattice, axes: frozenset[str], limit: int) -> Iterator[Lattice]:
+    """The box in parts of at most about `limit` numbers per value.
 
     Args:
-        launch: which.
-        axes: what is read: any of ``"x"``, ``"y"``, ``"z"`` (of the block index) and ``"thread"``.
-        limit: greatest number of elements of one value, unless a single block has more threads.
+        box: what is split; its axes of blocks hold all indices in order.
+        axes: names of the axes that are read.
+        limit: greatest number of elements of one value, unless a single block has more.
     """
-    whole = Lattice(launch=launch, start=(0, 0, 0), stop=launch.grid)
-    stack = [whole]
+    stack = [box]
     while stack:
-        box = stack.pop()
-        sizes = dict(zip(("z", "y", "x", "thread"), box.shape, strict=True))
+        part = stack.pop()
+        sizes = {name: axis.size for name, axis in zip(AXES, part.axes, strict=True) if name in axes}
         volume = 1
-        for axis in axes:
-            volume *= sizes[axis]
-        splittable = [axis for axis in axes if axis != "thread" and sizes[axis] > 1]
+        for size in sizes.values():
+            volume *= size
+        splittable = {name: size for name, size in sizes.items() if name != "thread" and size > 1}
         if volume <= limit or not splittable:
-            yield box
-            continue
-        stack.extend(_halves(box, "xyz".index(max(splittable, key=sizes.__getitem__))))
+            yield part
+        else:
+            stack.extend(_halves(part, AXES.index(max(splittable, key=splittable.__getitem__))))
 
 
-def _halves(box: Lattice, axis: int) -> tuple[Lattice, Lattice]:
-    middle = (box.start[axis] + box.stop[axis]) // 2
-    stop = tuple(middle if index == axis else value for index, value in enumerate(box.stop))
-    start = tuple(middle if index == axis else value for index, value in enumerate(box.start))
-    return (
-        Lattice(launch=box.launch, start=start, stop=box.stop),  # type: ignore[arg-type] # three values each
-        Lattice(launch=box.launch, start=box.start, stop=stop),  # type: ignore[arg-type]
-    )
+def _halves(box: Lattice, place: int) -> Iterator[Lattice]:
+    axis = box.axes[place]
+    first = axis.total // 2
+    for half in (
+        Axis(start=axis.start + first, total=axis.total - first),
+        Axis(start=axis.start, total=first),
+    ):
+        z, y, x, threads = (half if index == place else other for index, other in enumerate(box.axes))
+        yield Lattice(launch=box.launch, axes=(z, y, x, threads), warps=box.warps)
+
+
