@@ -1,7 +1,7 @@
 """An ONNX file → `Network`, by shape rules of its own; weights are never loaded and external data never opened.
 
-Covers whole graphs of vision networks as Keras, tf2onnx and PyTorch export them (opsets 11 to 20): static shapes but for
-the batch, which is taken as 1, and the image size, which `input_size` closes. Records state channels last, so that
+Covers whole graphs of vision networks as Keras, tf2onnx and PyTorch export them (opsets 11 to 20): static shapes but
+for the batch, which is taken as 1, and the image size, which `input_size` closes. Records state channels last, so that
 the transpositions between the two layouts vanish. What an export folds stays folded: a batch normalisation that became
 part of a convolution is a bias here. An addition of weights behind a matrix product is the bias of a dense layer.
 """
@@ -104,7 +104,8 @@ class _Reader:
                 yield _name(node), node.operator
 
     def network(self, name: str) -> Network:
-        inputs = [self._input(key, sizes) for key, sizes in self._graph.inputs.items()]
+        used = {key: sizes for key, sizes in self._graph.inputs.items() if key in self._uses}
+        inputs = [self._input(key, sizes) for key, sizes in used.items()]
         for node in self._graph.nodes:
             if node.operator == "Constant":
                 continue
