@@ -72,7 +72,7 @@ class AccuracyPredictor:
         self._targets = odds - self._mean
         found = minimize(self._cost, _START, method="L-BFGS-B", bounds=_BOUNDS, options={"maxiter": 60})
         self._theta: Array = np.exp(found.x)
-        self._inverse: Array = np.linalg.inv(self._covariance(self._theta))
+        self._inverse = np.linalg.inv(self._covariance(self._theta))
         self._weights = self._inverse @ self._targets
 
     def predict(self, inputs: Array, families: Names) -> tuple[Array, Array, Array]:
@@ -111,7 +111,8 @@ class AccuracyPredictor:
     def _covariance(self, theta: Array) -> Array:
         same = self._families[:, None] == self._families[None, :]
         covariance = _kernel(self._inputs, self._inputs, same, theta)
-        return covariance + np.eye(len(covariance)) * theta[9] ** 2
+        noisy: Array = covariance + np.eye(len(covariance)) * theta[9] ** 2
+        return noisy
 
     def _cost(self, log_theta: Array) -> float:
         """Negative log marginal likelihood without its constant; Rasmussen and Williams 2006, equation 2.30."""
@@ -121,8 +122,10 @@ class AccuracyPredictor:
 
 
 def _kernel(left: Array, right: Array, same_family: npt.NDArray[Any], theta: Array) -> Array:
-    """Covariance of two sets of rows; `theta`: 4 trend slopes, shared deviation and its length, family offset,
-    family deviation and its length, noise.
+    """Covariance of two sets of rows.
+
+    `theta` holds 4 trend slopes, the shared deviation and its length, the family offset, the family deviation and its
+    length, and the noise.
     """
     trend = (left * theta[:4] ** 2) @ right.T
     squared = ((left[:, None, :] - right[None, :, :]) ** 2).sum(axis=2)

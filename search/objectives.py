@@ -43,7 +43,8 @@ class Quantity:
 
     def of(self, columns: Columns) -> Array:
         """Its value for each candidate: shape (candidates,)."""
-        return np.max([columns[name] for name in self.columns], axis=0)
+        worst: Array = np.max([columns[name] for name in self.columns], axis=0)
+        return worst
 
     def minimised(self, columns: Columns) -> Array:
         """Its value with the sign that makes less better."""

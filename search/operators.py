@@ -31,10 +31,12 @@ def mutated(space: Space, vectors: Vectors, rng: np.random.Generator) -> Vectors
     return np.where(anew[:, None], space.random(len(vectors), rng), children)
 
 
-def unseen(vectors: Vectors, seen: set[bytes]) -> Vectors:
-    """The distinct vectors that `seen` does not hold, in their order; they join it."""
-    fresh = []
+def unseen(vectors: Vectors, seen: set[bytes], limit: int | None = None) -> Vectors:
+    """The distinct vectors that `seen` does not hold, in their order, `limit` of them at most; they join it."""
+    fresh: list[Vectors] = []
     for vector in vectors:
+        if len(fresh) == limit:
+            break
         key = vector.tobytes()
         if key not in seen:
             seen.add(key)

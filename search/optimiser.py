@@ -7,7 +7,7 @@ arrays, and a search that goes on from a checkpoint draws what it would have dra
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,12 +45,17 @@ class Setting:
         population: candidates per generation.
         objectives: how many objectives there are.
         warm_start: known networks that the first generation holds, shape (networks, places).
+        describe: what is known of candidates without rating them, as numbers: shape (candidates, descriptors).
+        foresee: objectives that cost nothing to work out, NaN for those that have to be asked: shape
+            (candidates, objectives); None where all have to be asked.
     """
 
     space: Space
     population: int
     objectives: int
     warm_start: Vectors
+    describe: Callable[[Vectors], Array]
+    foresee: Callable[[Vectors], Array] | None = None
 
 
 _HOMES = {

@@ -14,6 +14,7 @@ from edgeperf.errors import InvalidInput
 from edgeperf.report import write_search_report
 from search.accuracy import AccuracySource, PublishedAccuracy
 from search.checkpoint import NAME as CHECKPOINT
+from search.describe import describe
 from search.evaluation import Evaluator, Surrogates, Table
 from search.loop import Limits, Problem, Trace, evolve
 from search.objectives import constraints as read_constraints
@@ -123,6 +124,7 @@ def run(
         population=population,
         objectives=len(problem.objectives),
         warm_start=_warm_start(known, warm_start, searched),
+        describe=lambda vectors: describe(searched, evaluate, vectors),
     )
     question = {
         "spaces": list(spaces),

@@ -73,7 +73,7 @@ class UserFamily:
         except Exception as error:  # a user's code may raise anything
             raise InvalidInput(
                 f"{self.path} failed for the genes {dict(genes)}: {type(error).__name__}: {error}. "
-                "Every combination of gene values must give a network; narrow the values, or repair them in the function."
+                "Every combination of gene values must give a network; narrow the values or repair them."
             ) from error
 
 

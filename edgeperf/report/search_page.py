@@ -58,7 +58,6 @@ def render(document: Mapping[str, Any], cloud: Mapping[str, Sequence[float]]) ->
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     markup = environment.from_string((_TEMPLATES / "search.html.j2").read_text(encoding="utf-8"))
-    safe = jinja2.utils.markupsafe.Markup
     heading = _heading(objective_keys, shown, question)
     return markup.render(
         title=f"{heading} {_DASH} edgeperf",
@@ -73,10 +72,10 @@ def render(document: Mapping[str, Any], cloud: Mapping[str, Sequence[float]]) ->
         plot_label=_plot_label(view, shown, objective_keys),
         question_rows=[(name.replace("_", " "), _plain(value)) for name, value in question.items() if name != "genes"],
         version=__version__,
-        css=safe((_TEMPLATES / "search.css").read_text(encoding="utf-8")),
-        js=safe((_TEMPLATES / "search.js").read_text(encoding="utf-8")),
-        plotly=safe(get_plotlyjs()),
-        data=safe(_script_data(view, shown, cloud, objective_keys)),
+        css=(_TEMPLATES / "search.css").read_text(encoding="utf-8"),
+        js=(_TEMPLATES / "search.js").read_text(encoding="utf-8"),
+        plotly=get_plotlyjs(),
+        data=_script_data(view, shown, cloud, objective_keys),
     )
 
 

@@ -23,6 +23,7 @@ from edgeperf.zoo.mnasnet import MNASNET
 from edgeperf.zoo.mobilenet_v1 import MOBILENET_V1
 from edgeperf.zoo.mobilenet_v2 import MOBILENET_V2
 from edgeperf.zoo.mobilenet_v3 import MOBILENET_V3
+from edgeperf.zoo.nasbench201 import NASBENCH201
 from edgeperf.zoo.resnet import RESNET, RESNET_V2, SENET
 from edgeperf.zoo.shufflenet import SHUFFLENET_V1, SHUFFLENET_V2
 from edgeperf.zoo.xception import XCEPTION
@@ -49,6 +50,7 @@ FAMILIES: dict[str, Family] = {
         DPN,
         SHUFFLENET_V1,
         SHUFFLENET_V2,
+        NASBENCH201,
     )
 }
 

@@ -12,7 +12,7 @@ from edgeperf.zoo.family import Family, Genes, input_sizes, width_gene
 from edgeperf.zoo.inception import Step, mixed, plain_conv
 from edgeperf.zoo.layers import CLASSES, Layers, Tensor, block, classifier, image_input, round_channels
 
-# Filters: 1 x 1, before 3 x 3, 3 x 3, before the second 3 x 3, second 3 x 3, after pooling. None: a maximum of stride 2.
+# Filters: 1 x 1, before 3 x 3, 3 x 3, before the second 3 x 3, second 3 x 3, after pooling. None: a maximum.
 _MODULES = (
     (64, 96, 128, 16, 32, 32),
     (128, 128, 192, 32, 96, 64),
