@@ -85,7 +85,9 @@ def _of_file(path: Path, input_sizes: Sequence[int]) -> Iterator[Item]:
     if not path.is_file():
         raise InvalidInput(f"No model file {path}. Name a file, or a family of the zoo as in zoo:mobilenet-v2.")
     if input_sizes and path.suffix == ".onnx":
-        raise InvalidInput(f"{path} has the size that it was exported with. Leave --input-size out, or pass the Keras model.")
+        raise InvalidInput(
+            f"{path} has the size that it was exported with. Leave --input-size out, or pass the Keras model."
+        )
     for size in input_sizes or (None,):
         yield Item(key=_key(path.stem, size), model=path.stem, input_size=size, path=path.resolve())
 

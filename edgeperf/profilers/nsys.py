@@ -35,13 +35,14 @@ def parse_kernels(text: str) -> tuple[Kernel, ...]:
 
 def _parse_printed(report: str) -> tuple[Kernel, ...]:
     """Rows of the table for people: columns are as wide as the dashes under the header."""
-    header, dashes, *rows = [line for line in report.splitlines() if line.strip()]
+    lines = [line for line in report.splitlines() if line.strip()]
+    dashes = lines[1] if len(lines) > 1 else ""
     spans = [match.span() for match in re.finditer(r"-+", dashes)]
-    names = [header[start:end].strip() for start, end in spans]
+    names = [lines[0][start:end].strip() for start, end in spans]
     total = next((n for n, name in enumerate(names) if name.startswith("Total Time")), None)
     if total is None or _CALLS not in names:
         raise InvalidInput(f"nsys's table is no summary of kernels: its columns are {names}. Use cuda_gpu_kern_sum.")
-    cells = [[row[start:end].strip() for start, end in spans] for row in rows]
+    cells = [[row[start:end].strip() for start, end in spans] for row in lines[2:]]
     return tuple(_kernel(row[-1], row[names.index(_CALLS)], row[total]) for row in cells)
 
 

@@ -41,7 +41,6 @@ class RailLayout:
         marks: rails that, together with `gpu` and `total`, tell this family from another.
         quantum_mw: step between two readings of the GPU rail.
         time_constant_ms: of the averaging filter under the JetPack that prints these names without units.
-        settle_ms: how long a load must last before a reading counts, under the same JetPack.
     """
 
     board: str
@@ -50,7 +49,6 @@ class RailLayout:
     marks: tuple[str, ...] = ()
     quantum_mw: float
     time_constant_ms: float
-    settle_ms: float
 
     def fits(self, names: Iterable[str]) -> bool:
         """Whether all rails of this family are among `names`."""
@@ -67,7 +65,6 @@ LAYOUTS = (
         total=("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),  # VDDQ_VDD2_1V8AO is inside VIN_SYS_5V0
         quantum_mw=400.0,
         time_constant_ms=JETPACK_5_FILTER_MS,
-        settle_ms=100.0,
     ),
     RailLayout(
         board="AGX Xavier",
@@ -75,7 +72,6 @@ LAYOUTS = (
         total=("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
         quantum_mw=155.0,
         time_constant_ms=TX2_FILTER_MS,
-        settle_ms=2200.0,
     ),
     RailLayout(
         board="Xavier NX, Orin NX or Orin Nano",
@@ -83,7 +79,6 @@ LAYOUTS = (
         total=("VDD_IN",),
         quantum_mw=40.0,
         time_constant_ms=TX2_FILTER_MS,
-        settle_ms=2200.0,
     ),
     RailLayout(
         board="Nano",
@@ -91,7 +86,6 @@ LAYOUTS = (
         total=("POM_5V_IN",),
         quantum_mw=40.0,
         time_constant_ms=NANO_FILTER_MS,
-        settle_ms=300.0,
     ),
     RailLayout(
         board="TX2",
@@ -99,7 +93,6 @@ LAYOUTS = (
         total=("VDD_IN",),
         quantum_mw=76.0,
         time_constant_ms=TX2_FILTER_MS,
-        settle_ms=2200.0,
     ),
     RailLayout(
         board="TX2",
@@ -108,7 +101,6 @@ LAYOUTS = (
         marks=("VDD_SOC",),
         quantum_mw=76.0,
         time_constant_ms=TX2_FILTER_MS,
-        settle_ms=2200.0,
     ),
     RailLayout(
         board="TX1",
@@ -116,7 +108,6 @@ LAYOUTS = (
         total=("VDD_IN",),
         quantum_mw=19.0,
         time_constant_ms=TX2_FILTER_MS,
-        settle_ms=2200.0,
     ),
 )
 

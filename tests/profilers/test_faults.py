@@ -191,7 +191,7 @@ def test_a_board_that_somebody_else_measures_on_is_left_alone(fake_board: FakeBo
 
 def kill_and_resume(board: FakeBoard, out: Path, times: int) -> None:
     """Starts a campaign and kills it, `times` times at random moments; then lets it finish."""
-    chance = random.Random(5)
+    chance = random.Random(5)  # noqa: S311 - repeatable moments, no secret
     command = [sys.executable, "-m", "tests.profilers.campaigns", str(out), str(board.folder)]
     seen: dict[Path, str] = {}
     for _ in range(times):

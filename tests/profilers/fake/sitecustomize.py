@@ -4,13 +4,14 @@ import os
 import shutil
 import time
 from collections import namedtuple
+from pathlib import Path
 
-_STATE = os.environ.get("FAKE_STATE", "")
+_STATE = Path(os.environ.get("FAKE_STATE") or "/nonexistent")
 
-if _STATE and os.path.exists(os.path.join(_STATE, "disk_full")):
+if (_STATE / "disk_full").exists():
     _Usage = namedtuple("_Usage", "total used free")
-    shutil.disk_usage = lambda path: _Usage(10, 10, 0)
+    shutil.disk_usage = lambda _path: _Usage(10, 10, 0)
 
-if _STATE and os.path.exists(os.path.join(_STATE, "jumping_clock")):
+if (_STATE / "jumping_clock").exists():
     _real = time.time
     time.time = lambda: _real() + 1e6 * (int(time.monotonic() * 20) % 7 - 3)

@@ -33,7 +33,8 @@ def main() -> None:
         line = LINE.format(ram=1500 if loaded else 900, load=99 if loaded else 0, total=gpu + 1800, gpu=gpu)
         if (STATE / "jumping_clock").exists():
             line = f"0{int(now * 10) % 9 + 1}-11-20{int(now * 7) % 30 + 10} 0{int(now * 3) % 9}:00:00 {line}"
-        print(line, flush=True)
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
         time.sleep(max(interval_s, 0.005))
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 STATE = Path(os.environ.get("FAKE_STATE", ""))
 
 
-def say(text: str) -> None:
-    print(f"[11/21/2026-10:00:00] [I] {text}", flush=True)
+def say(text: str, level: str = "I") -> None:
+    sys.stdout.write(f"[11/21/2026-10:00:00] [{level}] {text}\n")
+    sys.stdout.flush()
 
 
 def option(name: str) -> str | None:
@@ -22,10 +23,10 @@ def option(name: str) -> str | None:
 def fail(network: dict) -> None:
     fault = network.get("fault")
     if fault == "oom":
-        print("[E] [TRT] Cuda failure: out of memory", flush=True)
+        say("[TRT] Cuda failure: out of memory", "E")
         sys.exit(1)
     if fault == "crash":
-        print("[E] Assertion failed: unsupported layer", flush=True)
+        say("Assertion failed: unsupported layer", "E")
         sys.exit(134)
     if fault == "hang":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
