@@ -17,7 +17,7 @@ from edgeperf.errors import InvalidInput
 from edgeperf.ptx.classes import WORTH_IT, exposure, merged
 from edgeperf.ptx.counts import BlockCount, KernelCount
 from edgeperf.ptx.execution import Budget, Program, Tally, Walk, program_of
-from edgeperf.ptx.flow import Flow, control_flow
+from edgeperf.ptx.flow import Flow, control_flow, is_predicated
 from edgeperf.ptx.lattice import AXES, Lattice, boxes, whole
 from edgeperf.ptx.program import special_registers, steps_of
 from edgeperf.ptx.records import Kernel, Launch
@@ -73,15 +73,10 @@ def _program(flow: Flow, arguments: Mapping[str, int]) -> Program:
     decisive = backward_slice(flow, ordinary_guards=False)
     check_defined(flow, decisive)
     steps = steps_of(flow, decisive, arguments=arguments, strict=True)
-    if any(_is_ordinary_guard(flow, index) for block in flow.blocks for index in range(block.first, block.end)):
+    if any(map(is_predicated, flow.kernel.instructions)):
         both = backward_slice(flow, ordinary_guards=True)
         return program_of(flow, both, steps_of(flow, both, arguments=arguments, strict=False))
     return program_of(flow, decisive, steps)
-
-
-def _is_ordinary_guard(flow: Flow, index: int) -> bool:
-    instruction = flow.kernel.instructions[index]
-    return instruction.guard is not None and instruction.name != "bra"
 
 
 def _parts(program: Program, launch: Launch, axes: frozenset[str]) -> Iterator[Lattice]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeperf.ptx.errors import Refused
-from edgeperf.ptx.flow import EXIT, Block, Flow
+from edgeperf.ptx.flow import EXIT, Block, Flow, is_predicated
 from edgeperf.ptx.lattice import Array, Lattice, scalar
 from edgeperf.ptx.loops import CountedLoop, counted_loop, iterations
 from edgeperf.ptx.program import Registers, Step, immediate
@@ -75,7 +75,7 @@ def program_of(flow: Flow, found: Slice, steps: tuple[tuple[Step, ...], ...]) ->
         tuple(
             index
             for index in range(block.first, block.end)
-            if instructions[index].guard is not None and not (index == block.end - 1 and block.guard is not None)
+            if is_predicated(instructions[index])
         )
         for block in flow.blocks
     )

@@ -72,6 +72,11 @@ class Flow:
         return self.kernel.instructions[block.first : block.end]
 
 
+def is_predicated(instruction: Instruction) -> bool:
+    """Whether an instruction runs only where a guard is met, and is no branch."""
+    return instruction.guard is not None and instruction.name != "bra" and instruction.name not in _ENDS_THREAD
+
+
 def control_flow(kernel: Kernel) -> Flow:
     """The kernel's blocks in the order in which warps run them.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.flow import Flow
+from edgeperf.ptx.opcodes import Opcode
 from edgeperf.ptx.records import Instruction
 from edgeperf.ptx.text import NAME
 
@@ -67,6 +68,12 @@ def read(flow: Flow, index: int) -> set[str]:
     names = {name for operand in instruction.operands[skip:] for name in names_in(operand)}
     names = {name for name in names if flow.kernel.type_of(name) is not None}
     return names | {instruction.guard} if instruction.guard is not None else names
+
+
+def is_unknowable(opcode: Opcode) -> bool:
+    """Whether a result depends on data or on other threads, so that what it was computed from does not matter."""
+    from_memory = opcode.category.startswith("load") and "param" not in opcode.modifiers
+    return from_memory or opcode.category in ("atomic", "texture", "warp")
 
 
 def backward_slice(flow: Flow, *, ordinary_guards: bool) -> Slice:
@@ -126,7 +133,8 @@ class _Walker:
                 self.members[number].add(index)
                 if guard is None:
                     live.difference_update(writes)
-                live |= read(self.flow, index)
+                if not is_unknowable(self.flow.opcodes[index]):
+                    live |= read(self.flow, index)
         return live
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edgeperf.errors import InvalidInput
-from edgeperf.ptx.flow import EXIT, Flow, control_flow
+from edgeperf.ptx.flow import EXIT, control_flow
 from edgeperf.ptx.interpreter.decode import Run, decode
 from edgeperf.ptx.interpreter.memory import GLOBAL_VARIABLES, Memory
 from edgeperf.ptx.interpreter.operands import Operands, Read, Thread, Unsupported
@@ -103,7 +103,7 @@ class _Machine:
         self.guards = {
             index: self.operands.reader(instruction, instruction.guard, "pred")
             for index, instruction in enumerate(kernel.instructions)
-            if instruction.guard is not None
+            if instruction.guard is not None and instruction.name not in _CONTROL
         }
 
     def _decoded(self, index: int) -> Run | None:
@@ -149,17 +149,17 @@ class _Machine:
         for index in range(block.first, block.end):
             self.threads[index] += len(group)
             self.warps[index] += 1
-            self._run_instruction(index, group, ends_block=index == block.end - 1 and block.guard is not None)
+            self._run_instruction(index, group)
         for thread in group:
             thread.position = block.taken
             if block.guard is not None:
                 met = bool(thread.registers.get(block.guard, 0)) != block.negated
                 thread.position = block.taken if met else block.otherwise
 
-    def _run_instruction(self, index: int, group: list[Thread], *, ends_block: bool) -> None:
+    def _run_instruction(self, index: int, group: list[Thread]) -> None:
         instruction = self.kernel.instructions[index]
         guard = self.guards.get(index)
-        if guard is not None and not ends_block:
+        if guard is not None:
             group = [thread for thread in group if bool(guard(thread)) != instruction.negated]
             self.guard_true += len(group)
         run = self.runs.get(index)
@@ -224,8 +224,5 @@ def _shuffled(mode: str, lane: int, distance: int, clamp_and_mask: int) -> tuple
     if mode == "up":
         source = lane - distance
         return source, source >= most
-    if mode == "idx":
-        source = least | distance & ~mask
-    else:
-        source = lane + distance if mode == "down" else lane ^ distance
-    return source, source <= most
+    sources = {"idx": least | distance & ~mask, "down": lane + distance, "bfly": lane ^ distance}
+    return sources[mode], sources[mode] <= most
