@@ -77,7 +77,8 @@ def _expand(model: str, input_sizes: Sequence[int]) -> Iterator[Item]:
         yield from _of_file(Path(model), input_sizes)
         return
     name, _, variant = model.removeprefix(_ZOO).partition("/")
-    for member in FAMILIES.values() if name == "all" else (family(name),):
+    published = [member for member in FAMILIES.values() if member.published]
+    for member in published if name == "all" else [family(name)]:
         yield from _of_family(member, variant, input_sizes)
 
 
@@ -93,6 +94,10 @@ def _of_file(path: Path, input_sizes: Sequence[int]) -> Iterator[Item]:
 
 
 def _of_family(member: Family, variant: str, input_sizes: Sequence[int]) -> Iterator[Item]:
+    if not member.published and not variant:
+        raise InvalidInput(
+            f"{member.name} has no published variants. Export the networks that you want, and name their files."
+        )
     if variant and variant not in member.published:
         raise InvalidInput(f"{member.name} has no variant {variant!r}. It has: {', '.join(member.published)}.")
     for model, genes in member.published.items():

@@ -19,6 +19,7 @@ from edgeperf.errors import UnsupportedLayer
 from edgeperf.network import read_network
 from edgeperf.network.assemble import Assembler, Tensor
 from edgeperf.network.builder import LayerNamespace
+from edgeperf.network.kinds import KINDS
 from edgeperf.network.kinds.operations import OPERATIONS
 from edgeperf.records import Network
 from edgeperf.zoo import Family, Genes
@@ -43,13 +44,14 @@ class _Recorder(Assembler):
         self, name: str, kind: str, config: tuple[tuple[str, Any], ...], inputs: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
         outputs = super().call(name, kind, config, inputs)
-        renamed = _KERAS_ARGUMENTS.get(kind, {})
+        renamed, defaults = _KERAS_ARGUMENTS.get(kind, {}), KINDS[kind].parameters
         self._recorded.append(
             {
                 "id": outputs[0].layer,
                 "name": name.replace("/", "."),  # Keras 3 allows no slash in a layer's name
                 "kind": _KERAS_NAMES.get(kind, kind),
-                "kwargs": {renamed.get(key, key): value for key, value in config if value is not None},
+                # Defaults are Keras' own; leaving them out leaves out what only other formats can state.
+                "kwargs": {renamed.get(key, key): value for key, value in config if value != defaults[key]},
                 "inputs": [[tensor.layer, tensor.index] for tensor in inputs],
             }
         )

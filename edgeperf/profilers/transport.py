@@ -11,8 +11,10 @@ Two kinds of failure are told apart: a `BoardGone` may pass by itself (no route,
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +28,9 @@ AGENT = Path(__file__).with_name("board_agent.py")
 INFERENCE = Path(__file__).with_name("board_inference.py")
 COPY_TIMEOUT_S = 300.0
 CONNECT_TIMEOUT_S = 10
-_SSH_FAILED = 255
+_CUT_OFF = frozenset({None, 255, 128 + signal.SIGHUP, 128 + signal.SIGKILL, 128 + signal.SIGTERM})
+"""Exit codes of ssh without a connection, and of an agent that was killed, as when a board shuts down."""
+_CONNECTION_LOST = re.compile(r"connection (?:closed|reset|lost|timed out)|lost connection|broken pipe", re.IGNORECASE)
 _COMMAND_MISSING = 127
 _HOST_KEY_ADVICE = (
     "The board's host key is unknown or has changed. On the board, print it with "
@@ -179,7 +183,10 @@ class Ssh:
         if returncode == _COMMAND_MISSING:
             message = f"{self.name} lacks {self.python} or `timeout`. Install Python 3.6 or later and coreutils there."
             return BoardError(message, command=command, returncode=returncode, stderr_tail=tail)
-        return BoardGone(f"{self.name} does not answer.", command=command, returncode=returncode, stderr_tail=tail)
+        if returncode in _CUT_OFF or _CONNECTION_LOST.search(stderr):
+            return BoardGone(f"{self.name} does not answer.", command=command, returncode=returncode, stderr_tail=tail)
+        message = f"{self.name} cannot do what was asked for."
+        return BoardError(message, command=command, returncode=returncode, stderr_tail=tail)
 
     def _sftp(self, lines: Sequence[str]) -> None:
         self._run(["sftp", "-q", *self._options, "-b", "-", self.name], "\n".join(lines) + "\n")

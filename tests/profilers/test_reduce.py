@@ -15,6 +15,8 @@ from tests.profilers import runs
 NANO, TX2, XAVIER = runs.layout("Nano"), runs.layout("TX2"), runs.layout("AGX Xavier")
 BOARDS = pytest.mark.parametrize("board", [NANO, TX2, XAVIER], ids=lambda board: board.board)
 
+QUIET = runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0)
+
 
 def nvml_run(power_mw: float, *, latency_ms: float, with_counter: bool) -> RawRun:
     """A GPU at constant power, one inference after the other for 3 s."""
@@ -25,8 +27,7 @@ def nvml_run(power_mw: float, *, latency_ms: float, with_counter: bool) -> RawRu
     )
     runs_of_a_repeat = round(250 / latency_ms)
     windows = tuple((1.0 + 0.25 * n, 1.25 + 0.25 * n, runs_of_a_repeat) for n in range(12))
-    base = runs.loaded_run(NANO, idle_mw=0.0, plateau_mw=1.0)
-    return replace(base, sensor="nvml", sensor_lines=lines, windows=windows, latencies_ms=(latency_ms,) * 50)
+    return replace(QUIET, sensor="nvml", sensor_lines=lines, windows=windows, latencies_ms=(latency_ms,) * 50)
 
 
 @BOARDS
@@ -78,8 +79,7 @@ def test_the_time_to_settle_is_at_least_that_of_the_known_rule(board: rails.Rail
 @given(st.lists(st.floats(0.01, 1e4), min_size=2, max_size=200))
 @settings(max_examples=100, deadline=None)
 def test_the_latency_summary_is_that_of_numpy(times: list[float]) -> None:
-    base = runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0)
-    found = reduce(replace(base, latencies_ms=tuple(times)))
+    found = reduce(replace(QUIET, latencies_ms=tuple(times), sensor="none"))
     assert found.latency_ms == pytest.approx(np.mean(times))
     assert found.latency_spread == pytest.approx(np.std(times, ddof=1) / np.mean(times), abs=1e-9)
 
@@ -108,20 +108,20 @@ def test_a_rapl_counter_wraps_without_a_trace() -> None:
 
 
 def test_memory_is_the_peak_while_running_with_what_was_used_before_beside_it() -> None:
-    found = reduce(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0))
+    found = reduce(QUIET)
     assert (found.memory_mib, found.memory_before_mib) == (1500, 1000)
 
 
 def test_kernel_times_of_a_profiler_are_divided_by_the_runs() -> None:
     nvprof = "Time(%),Time,Calls,Avg,Min,Max,Name\n90%,100ms,50,2ms,2ms,2ms,conv\n10%,9ms,1,9ms,9ms,9ms,[CUDA memset]\n"
-    found = reduce(replace(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0), outputs={"nvprof": nvprof}))
+    found = reduce(replace(QUIET, outputs={"nvprof": nvprof}))
     assert found.latency_ms == pytest.approx(2.0)
     assert found.latency_method == "sum of GPU kernel times (nvprof)"
 
 
 @pytest.mark.parametrize("status", ["oom", "timeout", "crashed", "gone"])
 def test_a_failure_has_no_labels(status: str) -> None:
-    failed = replace(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0), status=status, message="the reason")
+    failed = replace(QUIET, status=status, message="the reason")
     found = reduce(failed)
     assert (found.status, found.warnings) == (status, ("the reason",))
     assert (found.latency_ms, found.power_mw, found.energy_mj, found.memory_mib) == (None,) * 4
@@ -141,7 +141,7 @@ def test_a_failure_has_no_labels(status: str) -> None:
     ],
 )
 def test_what_was_not_measured_is_none_with_the_reason(changes: dict[str, object], reason: str) -> None:
-    found = reduce(replace(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0), **changes))  # type: ignore[arg-type]
+    found = reduce(replace(QUIET, **changes))  # type: ignore[arg-type]
     assert any(text.startswith(reason) for text in found.warnings), found.warnings
     assert found.energy_mj is None
     assert found.power_mw != 0
@@ -149,7 +149,7 @@ def test_what_was_not_measured_is_none_with_the_reason(changes: dict[str, object
 
 
 def test_a_quiet_run_has_no_verdict() -> None:
-    assert reduce(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0)).warnings == ()
+    assert reduce(QUIET).warnings == ()
 
 
 GPU = "sys/class/devfreq/57000000.gpu/"
@@ -191,13 +191,13 @@ MODES = "< POWER_MODEL ID=0 NAME=MAXN >\n< POWER_MODEL ID=1 NAME=5W >"
     ],
 )
 def test_verdicts(changes: dict[str, object], verdict: str) -> None:
-    base = replace(runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0), state_before=LOCKED, state_after=LOCKED)
+    base = replace(QUIET, state_before=LOCKED, state_after=LOCKED)
     found = reduce(replace(base, **changes))  # type: ignore[arg-type]
     assert any(text.startswith(verdict) for text in found.warnings), found.warnings
 
 
 def test_power_that_moves_on_the_plateau_is_told() -> None:
-    run = runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0)
+    run = QUIET
     begin, end = run.windows[0][0], run.windows[-1][1]
     times = np.arange(9.0, end, 0.01)
     rising = np.where(times < begin, 3000.0, 3000.0 + 1000.0 * (times - begin))
@@ -207,7 +207,7 @@ def test_power_that_moves_on_the_plateau_is_told() -> None:
 
 
 def test_a_clock_that_falls_under_load_is_throttling() -> None:
-    run = runs.loaded_run(NANO, idle_mw=80.0, plateau_mw=3000.0)
+    run = QUIET
     middle = run.windows[5][0]
     slowed = tuple((t, text.replace("@921", "@640") if t > middle else text) for t, text in run.sensor_lines)
     assert any("fell from 921 to 640 MHz" in text for text in reduce(replace(run, sensor_lines=slowed)).warnings)
