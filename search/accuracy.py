@@ -119,6 +119,12 @@ class PublishedAccuracy:
         return Accuracies(value=value, low=low, high=high, provenance=provenance)
 
 
+@cache
+def published_accuracy() -> PublishedAccuracy:
+    """The source of published and predicted ImageNet accuracies, fitted once."""
+    return PublishedAccuracy()
+
+
 class TabularAccuracy:
     """Accuracies from a benchmark's table, by the candidates' names."""
 

@@ -1,8 +1,8 @@
 """Model-assisted search: where every rating is dear, learn from those made which candidates to rate next.
 
-Each generation fits one smooth guess per objective and picks, one after the other, the candidates whose guess would
-add most to the hypervolume. For each pick the guesses are moved by one random amount of their doubt, so that picks differ in
-their optimism; each pick then counts as if it had been rated. A few more picks per objective look at its extreme.
+Each generation fits one smooth guess per objective and picks, one after the other, the candidates whose guess would add
+most to the hypervolume. For each pick the guesses are moved by one random amount of their doubt, so that picks differ
+in their optimism; each pick then counts as if it had been rated. A few more picks per objective look at its extreme.
 
 Reference: Thompson sampling over a hypervolume criterion, after Bradford et al. 2018 (Journal of Global Optimization
 71:407), with one shared draw per pick in place of a sampled function; fantasies as in Ginsbourger et al. 2010, the
@@ -29,7 +29,7 @@ from search.space import Vectors
 _ENUMERABLE = 20_000
 """Spaces up to this size are looked at whole; of larger ones a pool is drawn anew each generation."""
 
-_POOL = 4_000
+_POOL = 1_000
 _AT_EXTREMES = 2
 """Picks per objective and generation that only look for its smallest value."""
 

@@ -74,7 +74,8 @@ def load(directory: Path, question: Mapping[str, Any]) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # NumPy leaves a file that it cannot read open, so it gets one that is closed here.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
             header = json.loads(str(arrays["header"]))
             _check(header, question, path)

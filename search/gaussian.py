@@ -59,7 +59,8 @@ class SmoothGuess:
 
 def _fit(distances: Array, targets: Array, length: float, noise: float) -> tuple[float, float, float, Array]:
     """Negative log likelihood with the scale that is best in closed form; length, scale, and the Cholesky factor."""
-    lower: Array = np.linalg.cholesky(_matern(distances, length) + noise * np.eye(len(targets)))
+    noisy: Array = _matern(distances, length) + noise * np.eye(len(targets))
+    lower: Array = np.linalg.cholesky(noisy).astype(np.float64, copy=False)
     whitened = np.linalg.solve(lower, targets)
     scale = max(float(whitened @ whitened) / len(targets), 1e-12)
     cost = float(np.log(np.diag(lower)).sum() + 0.5 * len(targets) * np.log(scale))

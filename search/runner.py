@@ -12,7 +12,7 @@ import numpy as np
 
 from edgeperf.errors import InvalidInput
 from edgeperf.report import write_search_report
-from search.accuracy import AccuracySource, PublishedAccuracy
+from search.accuracy import AccuracySource, published_accuracy
 from search.checkpoint import NAME as CHECKPOINT
 from search.describe import describe
 from search.evaluation import Evaluator, Surrogates, Table
@@ -115,7 +115,7 @@ def run(
     )
     _check_counts(population=population, generations=generations, export=export)
     directory = _directory(Path(out), resume=resume)
-    source = accuracy or PublishedAccuracy()
+    source = accuracy or published_accuracy()
     predictors = surrogates if surrogates is not None else _shipped(devices)
     evaluate = Evaluator(searched, predictors, source)
     known = dict(searched.published())
