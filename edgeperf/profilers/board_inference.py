@@ -11,8 +11,7 @@ with their arguments and how they are connected. Weights are random, as in the p
 
 Each thing that happens is a line ``EDGEPERF {"event": ..., "t": SECONDS}`` on standard output, with seconds of
 CLOCK_MONOTONIC: `before` (memory in use, framework loaded, network not), `built`, `idle` (begin, end), `latency` (ms of
-each run on an image of its own), `repeat` (begin, end, runs), `after` (peak memory). The architecture goes to
-model.json, so that a dataset can name the file of each network.
+each run on an image of its own), `repeat` (begin, end, runs), `after` (peak memory).
 """
 
 # Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
@@ -221,8 +220,6 @@ def main(path):
         keras.mixed_precision.set_global_policy(job["precision"])
     say("before", memory_kib=memory_kib("VmRSS"), backend=backend, keras=keras.__version__)
     model = build(recipe, keras, job["batch_size"])
-    with open("model.json", "w") as handle:
-        handle.write(model.to_json())
     to_backend, run = make_runner(model, backend)
     images = Images(model, job, to_backend)
     run(images())  # traces and compiles

@@ -106,11 +106,14 @@ def _of_family(member: Family, variant: str, input_sizes: Sequence[int]) -> Iter
                 yield Item(key=_key(model, size), model=model, family=member.name, input_size=size)
 
 
-def _key(model: str, size: int | None) -> str:
-    """A name for files: letters, digits, dots and hyphens.
+def file_name(model: str) -> str:
+    """The name with letters, digits, dots and hyphens alone.
 
-    >>> _key("MobileNet v2 0.35", 224)
-    'MobileNet-v2-0.35_224'
+    >>> file_name("MobileNet v2 0.35")
+    'MobileNet-v2-0.35'
     """
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "network"
-    return plain if size is None else f"{plain}_{size}"
+    return re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "network"
+
+
+def _key(model: str, size: int | None) -> str:
+    return file_name(model) if size is None else f"{file_name(model)}_{size}"

@@ -12,7 +12,7 @@ Calls stand in topological order; a second call of a layer repeats its name unde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from edgeperf.errors import UnsupportedLayer
@@ -87,6 +87,38 @@ def from_genes(family: Family, genes: Genes, name: str) -> tuple[Network, Recipe
     recorder = _Recorder()
     network: Network = family.build(LayerNamespace(recorder), {**genes, "name": name})
     return network, recorder.recipe
+
+
+def to_config(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as the configuration of a functional Keras 2 model, which `edgeperf.read_network` takes.
+
+    It says no more than the recipe: a few kilobytes, where Keras itself writes hundreds.
+    """
+    layers: dict[str, dict[str, Any]] = {}
+    node_of: dict[str, tuple[str, int]] = {}
+    for call in recipe["calls"]:
+        layer = layers.setdefault(
+            call["name"],
+            {"class_name": call["kind"], "name": call["name"], "config": _config(call), "inbound_nodes": []},
+        )
+        node_of[call["id"]] = (call["name"], len(layer["inbound_nodes"]))
+        if call["inputs"]:
+            layer["inbound_nodes"].append([[*node_of[source], output, {}] for source, output in call["inputs"]])
+    return {
+        "class_name": "Functional",
+        "config": {
+            "name": recipe["name"],
+            "layers": list(layers.values()),
+            "input_layers": [[*node_of[name], 0] for name in recipe["inputs"]],
+            "output_layers": [[*node_of[name], output] for name, output in recipe["outputs"]],
+        },
+    }
+
+
+def _config(call: Mapping[str, Any]) -> dict[str, Any]:
+    if call["kind"] == "InputLayer":
+        return {"name": call["name"], "batch_input_shape": [None, *call["kwargs"]["shape"]]}
+    return {"name": call["name"], **call["kwargs"]}
 
 
 def _require_constructible(network: Network) -> None:

@@ -78,13 +78,6 @@ def ending(recording: Mapping[str, Any]) -> tuple[Status, str]:
     return "crashed", f"{failed['name']} ended with exit code {failed['returncode']}: {said}"
 
 
-def architecture(recording: Mapping[str, Any]) -> str | None:
-    """The Keras configuration that the device wrote of the network that it built; None where it did not."""
-    return next(
-        (text for step in recording["steps"] for name, text in step["files"].items() if name == "model.json"), None
-    )
-
-
 def _events(step: Step | None) -> Iterator[dict[str, Any]]:
     for _, line in step["output"] if step else ():
         if line.startswith(_MARK):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeperf import __version__
-from edgeperf.profilers.store import Finished, write_atomically
+from edgeperf.profilers.store import Finished, network_file, write_atomically
 from edgeperf.units import METRICS
 
 _COLUMNS = (
@@ -72,7 +72,7 @@ def _wide_row(done: Finished) -> dict[str, Any]:
 
 
 def _label_rows(done: Finished, folder: Path) -> Iterator[dict[str, Any]]:
-    model_file = f"networks/{done.key}.json"
+    model_file = network_file(done.model)
     for metric in METRICS:
         value = getattr(done.measurement, metric)
         if value is not None:

@@ -83,9 +83,7 @@ def keras_job(
         steps += _profiler_steps(runtime, plan)
     if phases:
         argv = [runtime.python, INFERENCE.name, "job.json"]
-        steps.append(
-            {"name": "run", "argv": argv, "timeout_s": plan.timeout_s, "sample": True, "collect": ["model.json"]}
-        )
+        steps.append({"name": "run", "argv": argv, "timeout_s": plan.timeout_s, "sample": True})
     common = {
         "recipe": "recipe.json",
         "batch_size": plan.batch_size,
@@ -117,11 +115,11 @@ def _profiler_steps(runtime: Runtime, plan: Plan) -> Iterator[dict[str, Any]]:
     if runtime.nvprof:
         options = ["--csv", "--print-gpu-summary", "--normalized-time-unit", "us", "--profile-from-start", "off"]
         argv = [runtime.nvprof, *options, "--force-overwrite", "--log-file", "nvprof.csv", *child]
-        yield {"name": "latency", "argv": argv, "timeout_s": plan.timeout_s, "collect": ["nvprof.csv", "model.json"]}
+        yield {"name": "latency", "argv": argv, "timeout_s": plan.timeout_s, "collect": ["nvprof.csv"]}
     elif runtime.nsys:
         options = ["--capture-range=cudaProfilerApi", "--trace=cuda", "--force-overwrite=true", "--output=trace"]
         argv = [runtime.nsys, "profile", *options, *child]
-        yield {"name": "latency", "argv": argv, "timeout_s": plan.timeout_s, "collect": ["model.json"]}
+        yield {"name": "latency", "argv": argv, "timeout_s": plan.timeout_s}
         # The default reports: the name of the kernel summary changed between releases.
         report = [runtime.nsys, "stats", "--force-export=true", "trace.nsys-rep"]
         yield {"name": "nsys", "argv": report, "timeout_s": plan.timeout_s}

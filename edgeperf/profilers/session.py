@@ -21,6 +21,7 @@ from edgeperf.network import read_network
 from edgeperf.profilers import onnx_export, recordings, runtimes, sensors, state
 from edgeperf.profilers.board import Board, Facts, Job, OnPhase
 from edgeperf.profilers.items import Item
+from edgeperf.profilers.recipes import to_config
 from edgeperf.profilers.reduce import reduce
 from edgeperf.profilers.runtimes import Runtime
 from edgeperf.profilers.sensors import Sensor
@@ -114,7 +115,7 @@ class Session:
             sensor=self._sensor,
         )
         finished = _row(item, size, reduce(run))
-        self._store.keep_recording(item.key, recording, self._sensor, recordings.architecture(recording))
+        self._store.keep_recording(item.key, recording, self._sensor)
         self._store.save(finished)
         return finished
 
@@ -145,6 +146,7 @@ class Session:
             network, recipe = item.load()
             content, size = json.dumps(recipe).encode(), network.input_shape[0]
             (folder / "recipe.json").write_bytes(content)
+            self._store.keep_network(item, to_config(recipe))
         job_id = f"{item.key}-{self._fingerprint(content)}"
         if self._runtime.name == "trtexec":
             if not item.is_onnx:

@@ -5,7 +5,7 @@ A campaign's folder::
     campaign.json            what was asked for
     measurements/KEY.json    one finished measurement, failures included
     raw/KEY.json.gz          its recording, kept so that a better parser re-applies
-    networks/KEY.json        the architecture that the device built
+    networks/MODEL.json      the architecture of each network, at any of its sizes
 
 A recording is written before its measurement, and both are synchronised to disk before the board forgets its copy.
 """
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeperf.errors import IncompatibleData, InvalidInput
+from edgeperf.profilers.items import Item, file_name
 from edgeperf.profilers.sensors import Sensor
 from edgeperf.records import Device, Gpu, Measurement, Plan
 
@@ -114,12 +115,16 @@ class Store:
         done = _finished(key, json.loads(path.read_text(encoding="utf-8")))
         return None if done.measurement.status == "gone" else done
 
-    def keep_recording(self, key: str, recording: Mapping[str, Any], sensor: Sensor, architecture: str | None) -> None:
+    def keep_network(self, item: Item, config: Mapping[str, Any]) -> None:
+        """Puts the architecture of a network on disk, one file for all its sizes."""
+        path = self.folder / network_file(item.model)
+        if not path.exists():
+            write_atomically(path, json.dumps(config, separators=(",", ":")).encode())
+
+    def keep_recording(self, key: str, recording: Mapping[str, Any], sensor: Sensor) -> None:
         """Puts on disk what the device sent."""
         raw = {"format": FORMAT, "recording": recording, "sensor": asdict(sensor)}
         write_atomically(self.folder / "raw" / f"{key}.json.gz", gzip.compress(json.dumps(raw).encode(), mtime=0))
-        if architecture is not None:
-            write_atomically(self.folder / "networks" / f"{key}.json", architecture.encode())
 
     def save(self, done: Finished) -> None:
         """Puts a measurement on disk: from here on it is finished."""
@@ -140,6 +145,11 @@ class Store:
         with gzip.open(path) as stream:
             raw = json.load(stream)
         return raw["recording"], Sensor(**raw["sensor"])
+
+
+def network_file(model: str) -> str:
+    """Path, in a campaign's folder, of a network's architecture."""
+    return f"networks/{file_name(model)}.json"
 
 
 def _finished(key: str, row: Mapping[str, Any]) -> Finished:

@@ -59,7 +59,7 @@ def test_the_campaign_is_a_dataset_whose_architectures_can_be_read(campaign: Pat
     row = dataset.target("host-cpu", "latency_ms").iloc[0]
     assert (row["model"], row["family"], row["input_size"]) == ("MobileNet v1 0.25", "mobilenet-v1", 32)
     assert dataset.provenance.label_origin == "measured"
-    assert read_network(campaign / row["model_file"]).input_shape == (32, 32, 3)
+    assert read_network(campaign / row["model_file"], 64).input_shape == (64, 64, 3)
 
 
 def test_the_page_holds_each_network_and_needs_no_connection(campaign: Path) -> None:

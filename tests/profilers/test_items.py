@@ -7,6 +7,7 @@ import keras
 import pytest
 
 from edgeperf.errors import InvalidInput, UnsupportedLayer
+from edgeperf.network import read_network
 from edgeperf.profilers import board_inference, recipes
 from edgeperf.profilers.items import expand
 from edgeperf.zoo import FAMILIES
@@ -89,6 +90,13 @@ def test_a_recipe_keeps_what_costs_do_not_depend_on() -> None:
     assert by_kind["BatchNormalization"]["epsilon"] == 1e-5
     assert by_kind["LeakyReLU"]["negative_slope"] == pytest.approx(0.1)
     assert by_kind["Conv2D"]["activation"] == "hard_silu"
+
+
+def test_the_configuration_of_a_recipe_reads_as_the_same_network() -> None:
+    network, recipe = recipes.from_model(small_model())
+    again = read_network(json.dumps(recipes.to_config(recipe)))
+    facts = [(layer.kind, layer.output_shape, layer.params, layer.macs) for layer in network.layers]
+    assert [(layer.kind, layer.output_shape, layer.params, layer.macs) for layer in again.layers] == facts
 
 
 def test_the_size_of_a_recipe_can_be_changed() -> None:
