@@ -48,7 +48,7 @@ def render(document: Mapping[str, Any], cloud: Mapping[str, Sequence[float]]) ->
     from plotly.offline import get_plotlyjs
 
     question = document["summary"]["question"]
-    shown = axes(question["devices"], cloud)
+    shown = axes(question["devices"], _estimated(document))
     objective_keys = [key for key in _objective_keys(question, shown) if key in shown]
     view = {
         **document,
@@ -77,6 +77,12 @@ def render(document: Mapping[str, Any], cloud: Mapping[str, Sequence[float]]) ->
         plotly=get_plotlyjs(),
         data=_script_data(view, shown, cloud, objective_keys),
     )
+
+
+def _estimated(document: Mapping[str, Any]) -> set[str]:
+    """Columns of the metrics that the networks have estimates of."""
+    networks = [*document["points"], *document["nearest"], *document["references"]]
+    return {f"{row['metric']}@{row['device']}" for network in networks for row in network["estimates"]}
 
 
 def _script_data(
