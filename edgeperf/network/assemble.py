@@ -121,6 +121,12 @@ class Assembler:
         return self.call(name, kind, frozen, inputs)
 
     def finish(self, name: str, inputs: Iterable[str], outputs: Iterable[Tensor]) -> Network:
-        """The network of all calls so far."""
+        """The network of all calls so far.
+
+        Raises:
+            InvalidInput: it has no outputs.
+        """
         ends = tuple(dict.fromkeys(tensor.layer for tensor in outputs))
+        if not ends:
+            raise InvalidInput("The model has no layers, or none of its outputs is one of them.")
         return Network(name=name, inputs=tuple(inputs), outputs=ends, layers=tuple(self._layers))

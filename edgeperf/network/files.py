@@ -59,8 +59,6 @@ def keras_config(path: Path) -> Mapping[str, Any] | None:
         raise _named(error, path) from None
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
-    except OverflowError as error:
-        raise InvalidInput(f"{path.name} is damaged: it points outside itself.") from error
 
 
 def parsed(text: str | bytes, what: str) -> Mapping[str, Any]:

@@ -32,6 +32,7 @@ class _File:
     def __init__(self, file: BufferedReader, limit: int) -> None:
         self._file = file
         self._limit = limit
+        self._end = file.seek(0, 2)
         self.base = 0
         self.address_size = 8
         self.length_size = 8
@@ -40,11 +41,11 @@ class _File:
         """`size` bytes at `address`."""
         if size > self._limit:
             raise InvalidInput(f"a structure claims {size} bytes, expected {self._limit} at most")
-        self._file.seek(self.base + address)
-        data = self._file.read(size)
-        if len(data) != size:
-            raise InvalidInput("the file ends early")
-        return data
+        start = self.base + address
+        if start + size > self._end:
+            raise InvalidInput("it ends early, or points outside itself")
+        self._file.seek(start)
+        return self._file.read(size)
 
 
 class _Cursor:
@@ -91,13 +92,9 @@ def attribute_text(path: Path, name: str, limit: int) -> bytes:
 
 def _root_header(file: _File) -> int:
     """Address of the root group's object header; leaves the file's sizes in `file`."""
-    for start in (0, *(512 * 2**power for power in range(12))):
-        if file.at(start, len(SIGNATURE)) == SIGNATURE:
-            break
-    else:
+    cursor = _Cursor(file.at(0, 96))
+    if cursor.take(len(SIGNATURE)) != SIGNATURE:
         raise InvalidInput("its signature is missing")
-    cursor = _Cursor(file.at(start, 128) if start else file.at(0, 96))
-    cursor.take(len(SIGNATURE))
     version = cursor.number(1)
     if version > 3:
         raise InvalidInput(f"its superblock has version {version}, expected 3 at most")
@@ -114,7 +111,7 @@ def _root_header(file: _File) -> int:
         cursor.take(3 * file.address_size + file.length_size)
     if file.address_size not in (4, 8) or file.length_size not in (4, 8):
         raise InvalidInput("its superblock is damaged")
-    file.base = base or start
+    file.base = base
     return cursor.number(file.address_size)
 
 

@@ -17,8 +17,8 @@ from edgeperf.records import Shape
 Shapes = tuple[Shape, ...]
 Padding = tuple[tuple[int, int], ...]
 
-MAX_ELEMENTS: Final = 2**42
-"""No tensor of a real network comes near it (4 Ti elements); larger ones are refused as malformed."""
+MAX_ELEMENTS: Final = 2**36
+"""No tensor of a real network comes near it (64 Gi elements); larger ones are refused as malformed."""
 
 MAX_RANK: Final = 8
 """Dimensions of a tensor beside the batch."""
