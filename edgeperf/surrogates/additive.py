@@ -1,0 +1,84 @@
+"""Additive quantities of networks and their costs → non-negative prices, so that each layer pays its own share.
+
+Prices are fitted on relative error: a network that takes 1 ms counts as much as one that takes 10 s.
+
+Reference:
+    Lawson, Hanson: "Solving Least Squares Problems", 1974, chapter 23 (non-negative least squares).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeperf.network.graph_quantities import (
+    DEPTHWISE_CLASSES,
+    MATRIX_CLASSES,
+    PASS_CLASSES,
+    QUANTITY_NAMES,
+    quantities_of,
+)
+from edgeperf.surrogates.arrays import Matrix, Vector
+
+RIDGE = 1e-5
+"""Pull of a price towards zero, relative to the mean share of its quantity; settles quantities that go together."""
+OWN_RIDGE = 1e-2
+"""Pull of a class's own surcharge towards zero, so that a class that was hardly measured costs what its like cost."""
+_JITTER = 1e-9
+
+
+def _likes() -> Matrix:
+    """(quantities, groups) 1 where a quantity belongs to a group: the same quantity in every class of one sort."""
+    groups = []
+    for classes in (MATRIX_CLASSES, DEPTHWISE_CLASSES, PASS_CLASSES):
+        by_class = {name: quantities_of(name) for name in classes}
+        for suffix in by_class[classes[0]]:
+            names = {f"{name}_{suffix}" for name, suffixes in by_class.items() if suffix in suffixes}
+            groups.append([float(name in names) for name in QUANTITY_NAMES])
+    return np.asarray(groups, dtype=float).T
+
+
+LIKES = _likes()
+
+
+def fit_layer_prices(quantities: Matrix, values: Vector, *, extra: Matrix | None = None) -> Vector:
+    """Prices >= 0 per additive quantity, each the price of its like plus a surcharge of its own.
+
+    Args:
+        quantities: (rows, quantities) in the order of `QUANTITY_NAMES`.
+        values: (rows,), positive costs.
+        extra: (rows, more) further costs, priced by themselves.
+
+    Returns:
+        (quantities + more,) prices.
+    """
+    more = np.empty((len(values), 0)) if extra is None else extra
+    design = np.hstack([quantities, quantities @ LIKES, more])
+    own = quantities.shape[1]
+    ridge = np.r_[np.full(own, OWN_RIDGE), np.full(LIKES.shape[1] + more.shape[1], RIDGE)]
+    prices = fit_prices(design, values, ridge=ridge)
+    shared, alone = prices[own : own + LIKES.shape[1]], prices[own + LIKES.shape[1] :]
+    return np.r_[prices[:own] + LIKES @ shared, alone]
+
+
+def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RIDGE) -> Vector:
+    """Prices w >= 0 that minimise the mean of (quantities @ w / values - 1)^2 plus the ridge.
+
+    Args:
+        quantities: (rows, quantities), non-negative.
+        values: (rows,), positive costs.
+        ridge: one for all prices, or one per price.
+
+    Returns:
+        (quantities,) price per unit of each quantity, in the unit of `values`.
+    """
+    from scipy.optimize import nnls
+
+    scale = quantities.mean(axis=0) + np.finfo(float).tiny
+    shares = quantities / scale / values[:, None]
+    normal = shares.T @ shares
+    normal += np.diag(np.broadcast_to(ridge, len(scale)) * len(values) * shares.mean() ** 2)
+    normal += _JITTER * np.trace(normal) / len(scale) * np.eye(len(scale))
+    root = np.linalg.cholesky(normal)
+    target = np.linalg.solve(root, shares.sum(axis=0))
+    prices, _ = nnls(root.T, target, maxiter=200 * len(scale))
+    return np.asarray(prices / scale, dtype=float)

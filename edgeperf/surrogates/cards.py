@@ -1,0 +1,45 @@
+"""A trained surrogate → its card, a page in Markdown for people."""
+
+from __future__ import annotations
+
+from edgeperf.surrogates.store import Trained
+from edgeperf.units import METRICS
+
+_PROTOCOLS = {"model": "models that it was not fitted on", "input_size": "image sizes that it was not fitted on"}
+
+
+def card_text(trained: Trained) -> str:
+    """The card in Markdown."""
+    card, metric = trained.card, METRICS[trained.metric]
+    errors = [
+        f"| {_PROTOCOLS[protocol]} | {error:.1f} % | {card['cv_mape_in_range'].get(protocol, float('nan')):.1f} % |"
+        for protocol, error in card["cv_mape"].items()
+    ]
+    ranges = [f"| {name} | {low:,.0f} | {high:,.0f} |" for name, (low, high) in card["ranges"].items()]
+    low, high = (metric.format(value) for value in card["label_range"])
+    lines = [
+        f"# {metric.label} on {trained.device}",
+        "",
+        f"Algorithm: `{trained.algorithm}`. Predicts {metric.name} ({metric.unit}): {card['meaning']}.",
+        "",
+        f"Data: {card['data']}, {card['source']}. {card['cite']}. Licence: {card['licence']}.",
+        f"Table: SHA-256 `{card['table_sha256']}`.",
+        "",
+        f"Fitted on {card['rows']} rows of {card['networks']} networks, {card['models']} models, "
+        f"{len(card['families'])} families ({', '.join(card['families'])}); labels from {low} to {high}.",
+        "",
+        "| cross-validated on | mean absolute error | within the measured range |",
+        "|---|---|---|",
+        *errors,
+        "",
+        f"90 % intervals: value / f to value x f, with f = exp({trained.interval.base:.3f}) within the measured range, "
+        f"and {trained.interval.slope:.3f} more in the exponent per unit of distance outside it.",
+        "",
+        "| feature | least | most |",
+        "|---|---|---|",
+        *ranges,
+        "",
+        f"Seed {card['seed']}, Python {card['python']}, NumPy {card['numpy']}.",
+        "",
+    ]
+    return "\n".join(lines)
