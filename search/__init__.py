@@ -6,22 +6,22 @@
       ▲    (block by block)     (surrogates, a whole generation at once)
       └──────────── NSGA-II ◄──────────────┘
 
-    from search import run
+    from search import Question, run
 
-    result = run(
+    question = Question(
         spaces=["mobilenet-v2", "resnet"],
         devices=["jetson-tx2"],
         objectives=["accuracy", "energy_mj"],
         constraints=["latency_ms<=30"],
         seed=1,
-        out="demo",
     )
+    result = run(question, out="demo")
     result.report        # demo/report.html
     result.points[0]     # name, accuracy and estimates of the first network of the front
 
 `run` returns a `search.runner.Result` and leaves in `out`: ``front.csv``, ``front.json``, ``report.html``,
 ``evaluated.csv`` (every candidate), ``profile.txt`` (networks to measure) and, with ``export=N``, ``models/*.keras``.
-Its parameters are those of ``edgeperf search``; see `search.runner.run`.
+`Limits` says when a search ends.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from search.loop import Limits
+    from search.question import Question
     from search.runner import Result, run
 
-__all__ = ["Result", "run"]
+__all__ = ["Limits", "Question", "Result", "run"]
+
+_HOME_OF = {"Limits": "loop", "Question": "question", "Result": "runner", "run": "runner"}
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        return getattr(importlib.import_module("search.runner"), name)
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"search.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module 'search' has no attribute {name!r}")

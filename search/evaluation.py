@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -105,6 +106,43 @@ class Evaluator:
                 values = [features(family.network(genes)).values for genes in members]
                 rows[places] = [[value[name] for name in FEATURE_NAMES] for value in values]
         return rows
+
+    def out_of_range_reasons(self, table: Table) -> dict[str, list[str | None]]:
+        """Per column, what lies outside the measured range for each candidate; empty where nothing does."""
+        if not len(table) or table.columns["in_range"].all():
+            return {}
+        rows = self.features([self._space.decode(vector) for vector in table.vectors])
+        return {
+            f"{metric}@{device}": prediction.reasons()
+            for device, surrogates in self._devices.items()
+            for metric, prediction in surrogates.predict_batch(rows).items()
+            if not prediction.in_range.all()
+        }
+
+    @cached_property
+    def predictors(self) -> dict[str, str]:
+        """Column of each estimate → what predicts it, by device and metric."""
+        rows = self.features([self._space.decode(self._space.random(1, np.random.default_rng(0))[0])])
+        found = {}
+        for device, surrogates in self._devices.items():
+            trained = getattr(surrogates, "trained", {})
+            for metric in surrogates.predict_batch(rows):
+                known = trained.get(metric)
+                found[f"{metric}@{device}"] = f"{known.algorithm} on {known.card['data']}" if known else device
+        return found
+
+    def surrogate_cards(self) -> list[dict[str, Any]]:
+        """What the trained surrogates say of themselves: data, rows and cross-validated errors in percent."""
+        return [
+            {
+                "device": device,
+                "metric": metric,
+                "algorithm": trained.algorithm,
+                **{name: trained.card[name] for name in ("data", "cite", "meaning", "rows", "models", "cv_mape")},
+            }
+            for device, surrogates in self._devices.items()
+            for metric, trained in getattr(surrogates, "trained", {}).items()
+        ]
 
     def _predicted(self, rows: Array) -> dict[str, Array]:
         columns: dict[str, Array] = {}

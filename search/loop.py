@@ -81,6 +81,10 @@ class Limits:
     stalled_generations: int | None = None
     evaluations: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.generations < 1:
+            raise InvalidInput(f"generations must be at least 1, got {self.generations}.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:

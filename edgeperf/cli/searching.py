@@ -54,27 +54,22 @@ def search(
     resume: Resume = False,
 ) -> None:
     """Search CNN variants for the Pareto front, for example of accuracy against energy."""
-    from search import run
+    from search import Limits, Question, run
 
-    result = run(
+    question = Question(
         spaces=space,
         devices=device,
         seed=seed,
-        out=out,
         objectives=tuple(objective or ("accuracy", "energy_mj")),
         constraints=tuple(constraint or ()),
-        generations=generations,
-        population=population,
         algorithm=algorithm,
+        population=population,
         each_device=each_device,
         allow_out_of_range=out_of_range,
         warm_start=tuple(warm_start or ()),
-        export=export,
-        onnx=onnx,
-        resume=resume,
-        time_limit_s=time_limit_s,
-        stalled_generations=stalled_generations,
     )
+    limits = Limits(generations=generations, seconds=time_limit_s, stalled_generations=stalled_generations)
+    result = run(question, out=out, limits=limits, export=export, onnx=onnx, resume=resume)
     note(f"{len(result.points)} networks on the front, {len(result.models)} model files written.")
     if not result.points:
         note("No candidate meets every constraint; the report lists those that miss them least, and by how much.")

@@ -36,8 +36,9 @@ def test_every_point_stands_in_the_table_with_values_units_and_intervals():
 
 
 def test_the_errors_behind_the_numbers_are_stated():
-    card = {"device": "jetson-tx2", "metric": "Latency", "algorithm": "physical", "rows": "1,200",
-            "error_percent": "4.2", "note": "Cross-validated."}  # fmt: skip
+    card = {"device": "jetson-tx2", "metric": "latency_ms", "algorithm": "physical", "rows": 1200, "models": 80,
+            "data": "made up", "cite": "Somebody 2020", "meaning": "mean of 100 runs",
+            "cv_mape": {"model": 4.2, "input_size": 2.1}}  # fmt: skip
     page = visible(render(document(surrogates=[card]), {"latency_ms@jetson-tx2": [1.0]}))
     assert "0.5 points error" in page
     assert "physical" in page

@@ -14,6 +14,9 @@ class FakePrediction:
     high: np.ndarray
     in_range: np.ndarray
 
+    def reasons(self):
+        return [None if inside else "made up: too large an input" for inside in self.in_range]
+
 
 class FakeSurrogates:
     """Latency grows with work, power with its logarithm, memory with weights; large inputs are out of range."""

@@ -3,7 +3,7 @@
 import pytest
 
 from edgeperf.network import FEATURE_NAMES, features, read_network
-from search import run
+from search import Limits, Question, run
 from search.export import export_models
 from search.space import space
 from tests.search.fakes import FakeSurrogates
@@ -13,8 +13,9 @@ from tests.search.fakes import FakeSurrogates
 def exported(tmp_path_factory):
     pytest.importorskip("keras")
     return run(
-        spaces=["mobilenet-v2", "mnasnet"], devices=["d"], surrogates={"d": FakeSurrogates()}, seed=1, generations=6,
-        population=12, progress=False, export=3, out=tmp_path_factory.mktemp("export"),
+        Question(spaces=["mobilenet-v2", "mnasnet"], devices=["d"], seed=1, population=12),
+        surrogates={"d": FakeSurrogates()}, limits=Limits(generations=6), progress=False, export=3,
+        out=tmp_path_factory.mktemp("export"),
     )  # fmt: skip
 
 

@@ -9,10 +9,12 @@ import pytest
 
 PROGRAM = """
 import sys
-from search import run
+from search import Limits, Question, run
 from tests.search.fakes import FakeSurrogates
-run(spaces=["mobilenet-v2", "resnet"], devices=["jetson-tx2"], surrogates={"jetson-tx2": FakeSurrogates()},
-    constraints=["latency_ms<=20"], seed=7, generations=12, population=20, progress=False, out=sys.argv[1], resume=True)
+question = Question(spaces=["mobilenet-v2", "resnet"], devices=["jetson-tx2"], constraints=["latency_ms<=20"], seed=7,
+                    population=20)
+run(question, surrogates={"jetson-tx2": FakeSurrogates()}, limits=Limits(generations=12), progress=False,
+    out=sys.argv[1], resume=True)
 """
 FILES = ("front.csv", "front.json", "evaluated.csv", "report.html")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgeperf.errors import IncompatibleData, InvalidInput
-from search import run
+from search import Limits, Question, run
 from search.optimiser import OPTIMISERS
 from tests.search.fakes import FakeSurrogates
 
@@ -17,17 +17,13 @@ FILES = ("front.csv", "front.json", "evaluated.csv", "profile.txt", "report.html
 
 
 def searched(out, **changes):
-    asked = {
-        "spaces": ["mobilenet-v2", "resnet"],
-        "devices": ["jetson-tx2"],
-        "surrogates": {"jetson-tx2": FakeSurrogates()},
-        "seed": 1,
-        "generations": 8,
-        "population": 24,
-        "progress": False,
-        "out": out,
-    }
-    return run(**{**asked, **changes})
+    asked = {"spaces": ["mobilenet-v2", "resnet"], "devices": ["jetson-tx2"], "seed": 1, "population": 24}
+    limits = {"generations": 8}
+    more = {"surrogates": {"jetson-tx2": FakeSurrogates()}, "progress": False}
+    for name, changed in changes.items():
+        home = asked if name in Question.__slots__ else limits if name in Limits.__slots__ else more
+        home[name] = changed
+    return run(Question(**asked), out=out, limits=Limits(**limits), **more)
 
 
 def value(point, metric, device="jetson-tx2"):
@@ -99,7 +95,7 @@ def test_the_same_seed_gives_the_same_files(tmp_path):
 def test_another_seed_sees_other_networks(tmp_path):
     first, second = searched(tmp_path / "a"), searched(tmp_path / "b", seed=2)
     assert (tmp_path / "a/evaluated.csv").read_bytes() != (tmp_path / "b/evaluated.csv").read_bytes()
-    assert first.summary.evaluated == second.summary.evaluated == 8 * 24
+    assert first.answer.evaluated == second.answer.evaluated == 8 * 24
 
 
 @pytest.mark.parametrize("algorithm", [name for name in OPTIMISERS if name != "optuna-nsga2"])
@@ -138,8 +134,8 @@ def test_no_algorithm_rates_a_network_twice(tmp_path, algorithm):
 
 def test_a_small_space_is_seen_whole_and_the_search_ends(tmp_path):
     result = searched(tmp_path, spaces=["mnasnet"], generations=100)
-    assert result.summary.evaluated == result.summary.size == 56
-    assert "every network" in result.summary.stopped_by
+    assert result.answer.evaluated == result.answer.size == 56
+    assert "every network" in result.answer.stopped_by
 
 
 def test_out_of_range_networks_enter_only_when_allowed(tmp_path):
@@ -186,7 +182,7 @@ def test_more_than_three_objectives_are_searched_by_reference_directions(tmp_pat
 
 def test_a_search_without_progress_stops_early(tmp_path):
     result = searched(tmp_path, spaces=["mobilenet-v3"], population=16, generations=500, stalled_generations=3)
-    assert result.summary.generations < 20
+    assert result.answer.generations < 20
 
 
 @pytest.mark.parametrize(
@@ -214,9 +210,9 @@ def test_a_file_where_the_results_should_go_is_left_alone(tmp_path):
 
 def test_searching_imports_nothing_heavy():
     program = (
-        "import sys, tempfile; from search import run; from tests.search.fakes import FakeSurrogates\n"
-        "run(spaces=['mnasnet'], devices=['d'], surrogates={'d': FakeSurrogates()}, seed=1, generations=2,"
-        " population=8, progress=False, out=tempfile.mkdtemp())\n"
+        "import sys, tempfile; from search import Question, run; from tests.search.fakes import FakeSurrogates\n"
+        "run(Question(spaces=['mnasnet'], devices=['d'], seed=1, population=8),"
+        " surrogates={'d': FakeSurrogates()}, progress=False, out=tempfile.mkdtemp())\n"
         "print(*sorted({'tensorflow', 'keras', 'optuna', 'sklearn', 'matplotlib', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=120, capture_output=True, text=True)

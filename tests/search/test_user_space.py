@@ -3,7 +3,7 @@
 import pytest
 
 from edgeperf.errors import InvalidInput
-from search import run
+from search import Limits, Question, run
 from search.space import space
 from tests.search.fakes import FakeSurrogates
 
@@ -25,12 +25,17 @@ def written(tmp_path, text, name="mine.py"):
     return str(path)
 
 
+def searched(question, tmp_path, **more):
+    return run(
+        question, surrogates={"d": FakeSurrogates()}, limits=Limits(generations=6), progress=False,
+        out=tmp_path / "out", **more,
+    )  # fmt: skip
+
+
 def test_one_definition_is_enough_for_a_search(tmp_path):
     path = written(tmp_path, PLAIN)
-    result = run(
-        spaces=[path, "mnasnet"], devices=["d"], surrogates={"d": FakeSurrogates()}, objectives=["params", "macs"],
-        seed=1, generations=6, population=10, progress=False, out=tmp_path / "out",
-    )  # fmt: skip
+    question = Question(spaces=[path, "mnasnet"], devices=["d"], objectives=["params", "macs"], seed=1, population=10)
+    result = searched(question, tmp_path)
     best = result.points[-1]
     assert best.network == "mine_filters-8_depth-1_input_size-64"
     assert best.params == (3 * 9 + 1) * 8 + (8 + 1) * 10
@@ -39,8 +44,7 @@ def test_one_definition_is_enough_for_a_search(tmp_path):
 def test_a_function_that_fails_is_named_with_its_genes(tmp_path):
     path = written(tmp_path, PLAIN.replace('genes["depth"]):', 'genes["depth"] // (genes["filters"] - 8)):'))
     with pytest.raises(InvalidInput, match=r"mine.py failed for the genes .*'filters': 8.*ZeroDivisionError"):
-        run(spaces=[path], devices=["d"], surrogates={"d": FakeSurrogates()}, seed=1, generations=3, progress=False,
-            out=tmp_path / "out")  # fmt: skip
+        searched(Question(spaces=[path], devices=["d"], seed=1), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +64,7 @@ def test_files_that_define_no_space_say_what_is_missing(tmp_path, text, message)
 
 
 def test_a_file_that_changed_does_not_resume_the_old_search(tmp_path):
-    def searched(text, **more):
-        return run(spaces=[written(tmp_path, text)], devices=["d"], surrogates={"d": FakeSurrogates()}, seed=1,
-                   generations=2, population=6, progress=False, out=tmp_path / "out", **more)  # fmt: skip
-
-    searched(PLAIN)
+    searched(Question(spaces=[written(tmp_path, PLAIN)], devices=["d"], seed=1, population=6), tmp_path)
+    changed = written(tmp_path, PLAIN.replace("[1, 2, 3]", "[1, 2]"))
     with pytest.raises(InvalidInput, match="genes was"):
-        searched(PLAIN.replace("[1, 2, 3]", "[1, 2]"), resume=True)
+        searched(Question(spaces=[changed], devices=["d"], seed=1, population=6), tmp_path, resume=True)
