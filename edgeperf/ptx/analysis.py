@@ -23,7 +23,7 @@ from edgeperf.ptx.program import special_registers, steps_of
 from edgeperf.ptx.records import Kernel, Launch
 from edgeperf.ptx.slicing import backward_slice, check_defined
 
-MOST_NUMBERS = 2**20
+MOST_NUMBERS = 2**18
 """Threads whose values are held at once; larger launches are walked in parts."""
 
 

@@ -159,7 +159,7 @@ class Body:
         line = self._source.line(match.start("opcode"))
         operands = self._operands(match["operands"], line)
         guard = match["guard"]
-        if guard is not None and guard not in self._valid_operands:
+        if guard is not None:
             guard = self._resolve(guard, line)
             if self._scopes[0].type_of(guard) != "pred":
                 raise MalformedPtx(line, f"guard {guard} is not a declared predicate register")

@@ -17,6 +17,7 @@ from edgeperf.ptx.lattice import Array, Lattice, scalar
 from edgeperf.ptx.loops import CountedLoop, counted_loop, iterations
 from edgeperf.ptx.program import Registers, Step, immediate
 from edgeperf.ptx.slicing import Slice
+from edgeperf.ptx.slicing import written as written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Program:
         flow: of the kernel.
         found: its slice.
         steps: per block.
-        loops: per block, the closed form where it has one.
+        loops: per block, the closed form of the loop that is entered there, where there is one.
         guarded: per block, indices of predicated instructions other than the branch at its end.
     """
 
@@ -43,7 +44,7 @@ class Budget:
     """Limits that end the analysis of kernels that would run for ever.
 
     Attributes:
-        block_runs: how many times a block may run for a box of threads.
+        block_runs: how many times a block may run for one part of the launch.
         numbers: how many numbers may be held by the masks of all block runs together.
     """
 
@@ -64,7 +65,6 @@ class Tally:
         self.threads = [0] * len(program.flow.blocks)
         self.warps = [0] * len(program.flow.blocks)
         self.guard_true: dict[int, int | None] = {index: 0 for block in program.guarded for index in block}
-        self.block_runs = 0
         self.numbers = 0
 
 
@@ -79,18 +79,23 @@ def program_of(flow: Flow, found: Slice, steps: tuple[tuple[Step, ...], ...]) ->
         )
         for block in flow.blocks
     )
+    predecessors = [0] * len(flow.blocks)
+    for block in flow.blocks:
+        for successor in block.successors:
+            predecessors[successor] += 1
     loops = tuple(
-        None if _guards_vary(flow, found, number, guarded[number]) else counted_loop(flow, found, number)
-        for number in range(len(flow.blocks))
+        None if loop is None or _guards_vary(flow, found, loop, guarded) else loop
+        for loop in (counted_loop(flow, found, number, predecessors) for number in range(len(flow.blocks)))
     )
     return Program(flow=flow, found=found, steps=steps, loops=loops, guarded=guarded)
 
 
-def _guards_vary(flow: Flow, found: Slice, number: int, guarded: tuple[int, ...]) -> bool:
-    """Whether a predicate of an ordinary instruction is written in the same block."""
+def _guards_vary(flow: Flow, found: Slice, loop: CountedLoop, guarded: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether a predicate of an ordinary instruction in a loop is also written there."""
+    blocks = (*loop.until_test, *loop.after_test)
     instructions = flow.kernel.instructions
-    written = {instructions[index].operands[0] for index in found.members[number]}
-    return any(any(str(instructions[index].guard) in target for target in written) for index in guarded)
+    written = {name for block in blocks for index in found.members[block] for name in written_by(flow, index)}
+    return any(str(instructions[index].guard) in written for block in blocks for index in guarded[block])
 
 
 class _Mask:
@@ -119,6 +124,7 @@ class Walk:
         self.budget = budget
         self.registers: Registers = {}
         self.waiting: dict[int, _Mask] = {}
+        self.block_runs = 0
 
     def run(self, special: set[str]) -> None:
         """Runs all threads to their end.
@@ -136,13 +142,12 @@ class Walk:
             mask = self.waiting.pop(number)
             self._spend(number, mask)
             loop = self.program.loops[number]
-            if loop is None or not self._run_counted(number, loop, mask):
+            if loop is None or not self._run_counted(loop, mask):
                 self._run_block(number, mask)
 
     def _spend(self, number: int, mask: _Mask) -> None:
-        self.tally.block_runs += 1
-        self.tally.numbers += mask.threads.size
-        if self.tally.block_runs > self.budget.block_runs or self.tally.numbers > self.budget.numbers:
+        self.block_runs += 1
+        if self.block_runs > self.budget.block_runs or self.tally.numbers > self.budget.numbers:
             block = self.program.flow.blocks[number]
             line = self.program.flow.kernel.instructions[block.first].line if block.end > block.first else 0
             raise Refused(line, f"still running after {self.budget.block_runs} block runs, or too many threads differ")
@@ -218,6 +223,11 @@ class Walk:
             line = self.program.flow.kernel.instructions[block.end - 1].line
             raise Refused(line, f"the value of {block.guard} is not known")
         condition = ~condition if block.negated else condition
+        if condition.size == 1:
+            # All threads agree, which most loops do: nothing as large as the launch is touched.
+            self._arrive(block.taken if condition.item() else block.otherwise, mask)
+            return
+        self.tally.numbers += mask.threads.size
         taken = mask.threads & condition
         if not taken.any():
             self._arrive(block.otherwise, mask)
@@ -238,31 +248,43 @@ class Walk:
             mask = _Mask(scalar(1, np.bool_) if together.all() else together)
         self.waiting[number] = mask
 
-    def _run_counted(self, number: int, loop: CountedLoop, mask: _Mask) -> bool:
-        """Runs a loop of one block by its closed form; False, with nothing changed, where that does not hold."""
+    def _run_counted(self, loop: CountedLoop, mask: _Mask) -> bool:
+        """Runs a loop by its closed form; False, with nothing changed, where that does not hold."""
         before = dict(self.registers)
-        self._run_steps(number, mask.threads, weights=None)
+        self._run_blocks(loop.until_test, mask.threads, weights=None)
+        at_test = dict(self.registers) if loop.after_test else self.registers
+        self._run_blocks(loop.after_test, mask.threads, weights=None)
         after, self.registers = self.registers, before
-        moved = {name: (before.get(name), after[name]) for name in loop.carried}
-        if any(old is None or new is None for old, new in moved.values()):
+        steps = {name: _difference(after[name], before.get(name)) for name in loop.carried}
+        bound = immediate(loop.bound, loop.kind)
+        bound = at_test.get(loop.bound) if bound is None else bound
+        counter, stride = at_test[loop.counter], steps[loop.origin]
+        if counter is None or bound is None or stride is None or any(step is None for step in steps.values()):
             return False
-        steps = {name: new - old for name, (old, new) in moved.items() if old is not None and new is not None}
-        counter, bound = after[loop.counter], immediate(loop.bound, loop.kind)
-        bound = after.get(loop.bound) if bound is None else bound
-        counts = (
-            None
-            if counter is None or bound is None
-            else iterations(loop, counter, bound, steps[loop.origin], mask.threads)
-        )
+        counts = iterations(loop, counter, bound, stride, mask.threads)
         if counts is None:
             return False
+        again = np.maximum(counts - 1, 0)
         for name, step in steps.items():
             old = before[name]
-            if old is not None:
-                self._assign(name, old + np.maximum(counts - 1, 0).astype(old.dtype) * step, mask.threads)
-        self._run_steps(number, mask.threads, weights=counts)
-        self.tally.threads[number] += self.lattice.thread_sum(counts)
-        self.tally.warps[number] += self.lattice.warp_sum(counts)
-        block = self.program.flow.blocks[number]
-        self._arrive(block.otherwise if block.taken == number else block.taken, mask)
+            if old is not None and step is not None:
+                self._assign(name, old + again.astype(old.dtype) * step, mask.threads)
+        self._run_blocks(loop.until_test, mask.threads, weights=counts)
+        self._count(loop.until_test, counts)
+        self._count(loop.after_test, again)
+        self._arrive(loop.leaves_to, mask)
         return True
+
+    def _run_blocks(self, blocks: tuple[int, ...], threads: Array, *, weights: Array | None) -> None:
+        for number in blocks:
+            self._run_steps(number, threads, weights=weights)
+
+    def _count(self, blocks: tuple[int, ...], counts: Array) -> None:
+        threads, warps = self.lattice.thread_sum(counts), self.lattice.warp_sum(counts)
+        for number in blocks:
+            self.tally.threads[number] += threads
+            self.tally.warps[number] += warps
+
+
+def _difference(after: Array | None, before: Array | None) -> Array | None:
+    return None if after is None or before is None else after - before

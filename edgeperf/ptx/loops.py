@@ -1,13 +1,15 @@
-"""A loop of one block whose counter moves by the same amount each time → how often every thread runs it.
+"""A loop whose counter moves by the same amount each time → how often every thread runs it.
 
-Such a loop ends when a register ``x``, which grows by ``s`` per iteration, no longer compares with a bound ``y`` that
-stays. The number of iterations then follows from ``x``, ``s`` and ``y`` alone. Registers wrap around, so the closed form
-is used only where all values on the way provably stay inside the type's range (or, for ``!=``, where the modular
-equation has its smallest solution in plain sight). In every other case the loop is run.
+The loops meant here are one chain of blocks with a single test: ``do { } while``, ``while``, and anything between. Such a
+loop ends when a register ``x``, which grows by ``s`` per iteration, no longer compares with a bound ``y`` that stays. The
+number of iterations follows from ``x``, ``s`` and ``y`` alone. Registers wrap around, so the closed form is used only
+where all values on the way provably stay inside the type's range (or, for ``!=``, where the modular equation has its
+smallest solution in plain sight). In every other case the loop is run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,9 @@ from edgeperf.ptx.slicing import Slice, names_in
 SAFE = 2**60
 """Magnitudes below this leave room for the arithmetic here in 64-bit numbers."""
 
+LONGEST_CHAIN = 16
+"""Blocks; longer chains are run."""
+
 MOST_ITERATIONS = 2**40
 """Per thread; beyond this no sum over threads would be safe, and no such loop ever ends in practice."""
 
@@ -35,10 +40,13 @@ CONSTANT = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedLoop:
-    """What the closed form needs to know of a block that may follow itself.
+    """What the closed form needs to know of a loop.
 
     Attributes:
-        counter: register whose value at the end of an iteration is compared.
+        until_test: blocks from the entry to the test, in order; they run once per iteration.
+        after_test: blocks from the test back to the entry; they run once less.
+        leaves_to: block that follows the loop, or `edgeperf.ptx.flow.EXIT`.
+        counter: register whose value at the test is compared.
         origin: loop-carried register that it is a constant distance from, so that both move alike.
         bound: operand that it is compared with.
         comparison: the loop goes on while ``counter comparison bound``; ``"lt"``, ``"ne"`` and so on.
@@ -46,6 +54,9 @@ class CountedLoop:
         carried: registers that every iteration moves by an amount that stays.
     """
 
+    until_test: tuple[int, ...]
+    after_test: tuple[int, ...]
+    leaves_to: int
     counter: str
     origin: str
     bound: str
@@ -54,40 +65,111 @@ class CountedLoop:
     carried: frozenset[str]
 
 
-def counted_loop(flow: Flow, found: Slice, number: int) -> CountedLoop | None:
-    """The closed form of a block; None where it has none."""
-    block = flow.blocks[number]
-    if block.guard is None or number not in (block.taken, block.otherwise):
+def counted_loop(flow: Flow, found: Slice, number: int, predecessors: Sequence[int]) -> CountedLoop | None:
+    """The closed form of the loop that is entered at a block; None where it has none.
+
+    Args:
+        flow: of the kernel.
+        found: its slice.
+        number: the block.
+        predecessors: of every block, how many blocks lead to it.
+    """
+    chain = _chain(flow, number, predecessors)
+    if chain is None:
         return None
-    body = _Body(flow, found, number)
-    if any(body.forms[register] != register for register in body.carried):
+    until_test, after_test = chain
+    body = _Body(flow, found, number, (*until_test, *after_test))
+    for block in until_test:
+        body.follow(block)
+    test = flow.blocks[until_test[-1]]
+    following = after_test[0] if after_test else number
+    compared = _compared(flow, test, body, continues_if_taken=test.taken == following)
+    for block in after_test:
+        body.follow(block)
+    if compared is None or any(body.forms[register] != register for register in body.carried):
         return None
-    return _compared(flow, block, body, continues_if_taken=block.taken == number)
+    counter, bound, comparison, kind = compared
+    origin = body.origin_at_test
+    if origin is None or origin not in body.carried:
+        return None
+    return CountedLoop(
+        until_test=until_test,
+        after_test=after_test,
+        leaves_to=test.otherwise if test.taken == following else test.taken,
+        counter=counter,
+        origin=origin,
+        bound=bound,
+        comparison=comparison,
+        kind=kind,
+        carried=frozenset(body.carried),
+    )
+
+
+def _chain(flow: Flow, number: int, predecessors: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The blocks of a loop up to its only test, and those after it; None where it is no such chain."""
+    blocks, test, current = [number], None, number
+    while True:
+        block = flow.blocks[current]
+        inside = [successor for successor in block.successors if successor == number or successor > current]
+        if block.guard is not None:
+            if test is not None:
+                return None
+            test = len(blocks)
+            inside = [successor for successor in inside if _leads_back(flow, successor, number)]
+        if len(inside) != 1:
+            return None
+        current = inside[0]
+        if current == number:
+            return None if test is None else (tuple(blocks[:test]), tuple(blocks[test:]))
+        if predecessors[current] != 1 or len(blocks) >= LONGEST_CHAIN:
+            return None
+        blocks.append(current)
+
+
+def _leads_back(flow: Flow, block: int, number: int) -> bool:
+    """Whether a straight line of blocks leads from a block to the loop's entry."""
+    for _ in range(LONGEST_CHAIN):
+        if block == number:
+            return True
+        if block < number or flow.blocks[block].guard is not None or not flow.blocks[block].successors:
+            return False
+        block = flow.blocks[block].successors[0]
+    return False
 
 
 class _Body:
     """Follows which registers an iteration moves by a constant.
 
     Attributes:
-        forms: register that the block writes → the loop-carried register that it is a constant distance from, or
-            `CONSTANT`; None where it is anything else.
+        forms: register that the loop has written so far → the loop-carried register that it is a constant distance
+            from, or `CONSTANT`; None where it is anything else.
         last_write: register → the instruction that wrote it.
+        origin_at_test: form of the counter where it is compared.
     """
 
-    def __init__(self, flow: Flow, found: Slice, number: int) -> None:
+    def __init__(self, flow: Flow, found: Slice, number: int, blocks: tuple[int, ...]) -> None:
         self.flow = flow
+        self.found = found
         self.written = {
-            name for index in found.members[number] for name in names_in(flow.kernel.instructions[index].operands[0])
+            name
+            for block in blocks
+            for index in found.members[block]
+            for name in names_in(flow.kernel.instructions[index].operands[0])
         }
         self.carried = self.written & found.live_in[number]
         self.forms: dict[str, str | None] = {}
         self.last_write: dict[str, Instruction] = {}
+        self.origin_at_test: str | None = None
         self._order: dict[int, int] = {}
-        for index in found.members[number]:
-            instruction = flow.kernel.instructions[index]
-            self._order[id(instruction)] = index
+
+    def follow(self, block: int) -> None:
+        """Takes in the slice of a block."""
+        for index in self.found.members[block]:
+            instruction = self.flow.kernel.instructions[index]
+            self._order[id(instruction)] = len(self._order)
+            form = None if instruction.guard else self._form(instruction)
             for name in names_in(instruction.operands[0]):
-                self.forms[name] = None if instruction.guard else self._form(instruction)
+                self.forms[name] = form
                 self.last_write[name] = instruction
 
     def form(self, operand: str) -> str | None:
@@ -124,27 +206,27 @@ class _Body:
         return all(kind is None or width_of(kind) == width for kind in kinds)
 
 
-def _compared(flow: Flow, block: Block, body: _Body, *, continues_if_taken: bool) -> CountedLoop | None:
-    """Reads the comparison that decides whether the loop goes on."""
-    comparison = body.last_write.get(block.guard or "")
+def _compared(
+    flow: Flow, test: Block, body: _Body, *, continues_if_taken: bool
+) -> tuple[str, str, str, str] | None:
+    """Counter, bound, comparison and type of the test that decides whether the loop goes on."""
+    comparison = body.last_write.get(test.guard or "")
     if comparison is None or comparison.name != "setp" or comparison.guard or len(comparison.operands) != 3:
         return None
     _, word, kind = comparison.opcode.split(".")
     target, x, y = comparison.operands
-    if target != block.guard or not kind.startswith(("u", "s", "b")) or body.rewritten(comparison, (x, y)):
+    if target != test.guard or not kind.startswith(("u", "s", "b")) or body.rewritten(comparison, (x, y)):
         return None
     if word in _UNSIGNED_NAMES:
         word, kind = _UNSIGNED_NAMES[word], f"u{width_of(kind)}"
-    if block.negated == continues_if_taken:
+    if test.negated == continues_if_taken:
         word = _OPPOSITE[word]
     if body.form(y) != CONSTANT:
         x, y, word = y, x, _SWAPPED[word]
-    origin, declared = body.form(x), flow.kernel.type_of(x)
-    if body.form(y) != CONSTANT or origin not in body.carried or origin is None or declared is None:
+    body.origin_at_test, declared = body.form(x), flow.kernel.type_of(x)
+    if body.form(y) != CONSTANT or declared is None or width_of(declared) != width_of(kind):
         return None
-    if width_of(declared) != width_of(kind) or body.written & set(names_in(y)):
-        return None
-    return CountedLoop(counter=x, origin=origin, bound=y, comparison=word, kind=kind, carried=frozenset(body.carried))
+    return None if body.written & set(names_in(y)) else (x, y, word, kind)
 
 
 def iterations(loop: CountedLoop, x: Array, y: Array, step: Array, active: Array) -> Array | None:

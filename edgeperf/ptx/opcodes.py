@@ -62,8 +62,8 @@ _MODIFIERS = frozenset(
 )
 
 _MODIFIER_PATTERN = re.compile(
-    r"m\d+n\d+k\d+|m\d+n\d+|(?:shared|param)::(?:cta|cluster|entry|func)|L[12]::\w+|mbarrier::\w+|cp_mask|"
-    r"(?:multicast|proxy|fence|sp|kind|cta_group|noinc|shape|tx|cluster|async|complete_tx)(?:::\w+)+"
+    r"m\d+n\d+k\d+|m\d+n\d+|(?:shared|param)::(?:cta|cluster|entry|func)|L[12]::\w+|cp_mask|mma_async|"
+    r"(?:mbarrier|multicast|proxy|fence|sp|kind|cta_group|noinc|shape|tx|cluster|async|complete_tx)(?:::\w+)+"
 )
 
 _INTEGER_OR_FLOAT = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"}

@@ -200,6 +200,9 @@ class _Compiler:
     def _check(self, instruction: Instruction, opcode: Opcode) -> None:
         """Refuses what the tables of `edgeperf.ptx.integers` do not compute."""
         what = f"'{instruction.opcode} {', '.join(instruction.operands)}' decides a branch"
+        gives_truth = opcode.name == "setp" or opcode.types[:1] == ("pred",)
+        if any((self.flow.kernel.type_of(name) == "pred") != gives_truth for name in names_in(instruction.operands[0])):
+            raise Refused(instruction.line, f"{what}; its result does not fit its register")
         if opcode.category.startswith(("load", "atomic", "texture", "warp")):
             raise Refused(instruction.line, f"{what}; it depends on data or on other threads")
         if opcode.name not in integers.EVALUATE or not opcode.types:

@@ -129,19 +129,7 @@ def _run_compiler(
     dump.mkdir()
     text = json.dumps({"config": config, "input_size": input_size, "target": target_config(arch)})
     request.write_text(text, encoding="utf-8")
-    flags = [
-        *_FLAGS[kernels],
-        f"--xla_dump_to={dump}",
-        "--xla_dump_hlo_as_text",
-        "--xla_dump_hlo_module_re=.*inference.*",
-    ]
-    environment = {
-        **os.environ,
-        "XLA_FLAGS": " ".join(flags),
-        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
-        "KERAS_BACKEND": "jax",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
+    environment = {**os.environ, **compiler_environment(kernels, dump)}
     command = [sys.executable, "-m", "edgeperf.ptx.xla_compile", str(request), str(reply)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -154,6 +142,23 @@ def _run_compiler(
         raise InvalidInput(f"The compiler ended with exit code {done.returncode} and no reply.\n{last}")
     answer: dict[str, Any] = json.loads(reply.read_text(encoding="utf-8"))
     return answer
+
+
+def compiler_environment(kernels: Kernels, dump: Path) -> dict[str, str]:
+    """Environment variables of a process that compiles and leaves PTX and launches in a folder."""
+    return {
+        "XLA_FLAGS": " ".join(
+            (
+                *_FLAGS[kernels],
+                f"--xla_dump_to={dump}",
+                "--xla_dump_hlo_as_text",
+                "--xla_dump_hlo_module_re=.*inference.*",
+            )
+        ),
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+        "KERAS_BACKEND": "jax",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
 
 
 def _gpu_of(arch: str) -> GpuSpec:

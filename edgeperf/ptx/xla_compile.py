@@ -41,32 +41,12 @@ def _missing() -> str | None:
 
 def compile_request(request: dict[str, Any]) -> dict[str, Any]:
     """Builds the model, compiles it, and says with what and how long it took."""
-    import jax
-    import jax.numpy as jnp
     import keras
-    from jax.experimental import topologies
 
     started = time.perf_counter()
     model = keras.models.model_from_json(json.dumps(prepared(request["config"], request["input_size"])))
-    topology = topologies.get_topology_desc(platform="cuda", target_config=request["target"], topology="1x1x1")
-    sharding = jax.sharding.SingleDeviceSharding(topology.devices[0])
-
-    def like(shape: tuple[int, ...], dtype: Any) -> Any:
-        return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
-
-    def inference(trained: Any, other: Any, *images: Any) -> Any:
-        outputs, _ = model.stateless_call(
-            trained, other, list(images) if len(images) > 1 else images[0], training=False
-        )
-        return outputs
-
-    variables = [
-        [like(variable.value.shape, variable.value.dtype) for variable in group]
-        for group in (model.trainable_variables, model.non_trainable_variables)
-    ]
-    images = [like((1, *tensor.shape[1:]), jnp.float32) for tensor in model.inputs]
     built = time.perf_counter()
-    jax.jit(inference).trace(*variables, *images).lower(lowering_platforms=("cuda",)).compile()
+    compile_model(model, request["target"])
     return {
         "ok": True,
         "network": model.name,
@@ -74,6 +54,31 @@ def compile_request(request: dict[str, Any]) -> dict[str, Any]:
         "build_s": round(built - started, 3),
         "compile_s": round(time.perf_counter() - built, 3),
     }
+
+
+def compile_model(model: Any, target: str) -> None:
+    """Compiles one inference of a live Keras model at batch size 1; XLA leaves its dump where its flags say."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import topologies
+
+    topology = topologies.get_topology_desc(platform="cuda", target_config=target, topology="1x1x1")
+    sharding = jax.sharding.SingleDeviceSharding(topology.devices[0])
+
+    def like(shape: tuple[int, ...], dtype: Any) -> Any:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+
+    def inference(trained: Any, other: Any, *images: Any) -> Any:
+        given = list(images) if len(images) > 1 else images[0]
+        outputs, _ = model.stateless_call(trained, other, given, training=False)
+        return outputs
+
+    variables = [
+        [like(variable.value.shape, variable.value.dtype) for variable in group]
+        for group in (model.trainable_variables, model.non_trainable_variables)
+    ]
+    images = [like((1, *tensor.shape[1:]), jnp.float32) for tensor in model.inputs]
+    jax.jit(inference).trace(*variables, *images).lower(lowering_platforms=("cuda",)).compile()
 
 
 def prepared(node: Any, input_size: int | None) -> Any:
