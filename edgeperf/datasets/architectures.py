@@ -76,11 +76,14 @@ def read_templates(path: Path) -> Mapping[str, Template]:
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            return {template.arch_id: template for template in _templates(lines)}
+            found = {template.arch_id: template for template in _templates(lines)}
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
             f"{path} is no collection of architectures ({error}); expected gzipped JSON lines."
         ) from error
+    if not found:
+        raise InvalidInput(f"{path} is no collection of architectures: it is empty.")
+    return found
 
 
 def _templates(lines: Iterator[str] | Any) -> Iterator[Template]:

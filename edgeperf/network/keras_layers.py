@@ -54,7 +54,7 @@ def kind_of(layer: Mapping[str, Any]) -> str | None:
     """The kind of a layer that is no model; `OPERATION` for operations, None for what nobody knows."""
     class_name, module = layer["class_name"], layer.get("module", "keras")
     if class_name in KERAS_LAYERS and module == "keras.layers":
-        return class_name if class_name not in WRAPPERS or kind_of(layer["config"]["layer"]) else None
+        return class_name if class_name not in WRAPPERS or _is_plain(layer["config"]["layer"]) else None
     if isinstance(module, str) and module.startswith(("keras.src.ops", "keras.ops")):
         return OPERATION if is_known(class_name) else None
     if class_name in _TENSORFLOW_FUNCTIONS:
@@ -65,9 +65,15 @@ def kind_of(layer: Mapping[str, Any]) -> str | None:
     if bare != class_name or not isinstance(module, str) or not module.startswith(_KERAS_MODULES):
         return None
     kind = ALIASES.get(bare, bare)
-    if kind in WRAPPERS and kind_of(layer["config"]["layer"]) in (None, OPERATION):
+    if kind in WRAPPERS and not _is_plain(layer["config"]["layer"]):
         return None
     return kind if kind in KERAS_LAYERS else None
+
+
+def _is_plain(layer: Mapping[str, Any]) -> bool:
+    """Whether a layer within a wrapper is one of the table, and no wrapper or model itself."""
+    kind = None if layer["class_name"] in WRAPPERS else kind_of(layer)
+    return kind is not None and kind != OPERATION
 
 
 def operation_name(layer: Mapping[str, Any]) -> str:

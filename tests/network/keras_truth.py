@@ -10,7 +10,7 @@ from edgeperf.records import Network
 
 
 def flat_layers(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(name as edgeperf gives it, layer) of every layer, those of nested models in their place, without their inputs."""
+    """(name as edgeperf gives it, layer) of every layer, nested models in their place, without their inputs."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
             yield from flat_layers(layer, f"{prefix}{layer.name}/")

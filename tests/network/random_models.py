@@ -144,8 +144,8 @@ def _shared(draw: Draw, keras: Any, image: Any) -> Any:
 
 
 _STEPS = (
-    _conv, _conv, _depthwise, _separable, _transposed, _pool, _plain, _plain, _crop, _squeeze_excite, _operation, _nested,
-    _shared,
+    _conv, _conv, _depthwise, _separable, _transposed, _pool, _plain, _plain, _crop, _squeeze_excite, _operation,
+    _nested, _shared,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import random
@@ -99,7 +100,8 @@ HOSTILE_CONFIGS = {
     "model in wrapper": _model(_input(), _layer("w", "TimeDistributed", {"layer": _deep(1)}, [("i", 0, 0)])),
     "nested deeply": _deep(100),
     "calls without end": _doubling(30),
-    "batch reshaped": _model(_input(), _layer("r", "Reshape", {"newshape": [5, -1]}, [("i", 0, 0)], "keras.src.ops.numpy")),
+    "batch reshaped": _model(_input(), _layer("r", "Reshape", {"newshape": [5, -1]}, [("i", 0, 0)],
+                             "keras.src.ops.numpy")),
     "split into atoms": _model(_input(), _layer("s", "Split", {"indices_or_sections": 10**9, "axis": 1}, [("i", 0, 0)],
                                "keras.src.ops.numpy")),
     "bad einsum": _model(_input(), _layer("e", "EinsumDense", {"equation": "a->b", "output_shape": 3}, [("i", 0, 0)])),
@@ -168,12 +170,14 @@ def _archives(config):
 
 
 def test_broken_archives_are_refused(tmp_path, good_config):
-    path = tmp_path / "m.keras"
+    accepted = []
     for name, data in _archives(good_config):
+        path = tmp_path / f"{name}.keras"
         path.write_bytes(data)
-        with pytest.raises(EdgePerfError):
-            print(name)  # noqa: T201 - shown where the test fails
+        with contextlib.suppress(EdgePerfError):
             read_network(path)
+            accepted.append(name)
+    assert not accepted
 
 
 def test_the_good_archive_is_read(tmp_path, good_config):
@@ -188,7 +192,7 @@ def test_nothing_in_a_lambda_runs(tmp_path):
 
     witness = str(tmp_path / "ran")
     image = keras.Input((4,))
-    double = keras.layers.Lambda(lambda x: (open(witness, "w").close(), x)[1], output_shape=(4,), name="evil")  # noqa: SIM115, PTH123
+    double = keras.layers.Lambda(lambda x: (open(witness, "w").close(), x)[1], output_shape=(4,), name="evil")  # noqa: PTH123
     model = keras.Model(image, double(image))
     path = tmp_path / "evil.keras"
     model.save(path)

@@ -1,4 +1,4 @@
-"""Each layer of Keras on its own: output shape and parameters as Keras has them, and what needs no Keras to be known."""
+"""Each layer of Keras on its own: output shape and parameters as Keras has them; products by hand."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ CASES = [
     ("Concatenate", (), {"axis": 1}, [IMAGE, (3, 15, 6)]),
     ("Dot", (), {"axes": (2, 2)}, [TOKENS, (5, 8)]),
     ("Dot", (), {"axes": 1, "normalize": True}, [(8,), (8,)]),
-    *[(name, (0.3,), {}, [IMAGE]) for name in ("Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "SpatialDropout2D")],
+    *[(name, (0.3,), {}, [IMAGE]) for name in
+      ("Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "SpatialDropout2D")],
     ("SpatialDropout1D", (0.3,), {}, [SEQUENCE]),
     ("SpatialDropout3D", (0.3,), {}, [VOLUME]),
     ("Identity", (), {}, [IMAGE]),
@@ -88,8 +89,9 @@ CASES = [
     ("Resizing", (30, 20), {}, [IMAGE]),
     ("CenterCrop", (8, 9), {}, [IMAGE]),
     ("Rescaling", (1 / 255,), {"offset": -1.0}, [IMAGE]),
-    *[(name, (), {}, [IMAGE]) for name in ("RandomFlip",)],
-    *[(name, (0.1,), {}, [(12, 15, 3)]) for name in ("RandomBrightness", "RandomContrast", "RandomRotation", "RandomZoom")],
+    ("RandomFlip", (), {}, [IMAGE]),
+    *[(name, (0.1,), {}, [(12, 15, 3)]) for name in
+      ("RandomBrightness", "RandomContrast", "RandomRotation", "RandomZoom")],
     ("RandomTranslation", (0.1, 0.1), {}, [IMAGE]),
     ("RandomCrop", (8, 9), {}, [IMAGE]),
     ("Attention", (), {"use_scale": True, "score_mode": "concat"}, [TOKENS, (5, 8), (5, 8)]),
@@ -149,7 +151,7 @@ def test_every_layer_of_the_table_has_a_case():
         # 16·5 scores of 8 features, and as many products with the values.
         (lambda keras, q, v: keras.layers.Attention()([q, v]), 2 * 640),
         (lambda keras, q, v: keras.layers.Dot(axes=(2, 2))([q, v]), 640),
-        (lambda keras, q, v: keras.layers.EinsumDense("abc,cde->abde", (None, 3, 5))(q), 16 * 8 * 15),
+        (lambda keras, q, _: keras.layers.EinsumDense("abc,cde->abde", (None, 3, 5))(q), 16 * 8 * 15),
         (lambda keras, q, v: keras.ops.matmul(q, keras.ops.transpose(v, (0, 2, 1))), 640),
         (lambda keras, q, v: keras.ops.einsum("bqd,bkd->bqk", q, v), 640),
     ],
@@ -207,5 +209,5 @@ def test_too_small_an_input_is_refused_by_name():
     import keras
 
     model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Conv2D(4, 7, name="wide")])
-    with pytest.raises(InvalidInput, match="'wide'.*too small"):
+    with pytest.raises(InvalidInput, match=r"'wide'.*too small"):
         read_network(model, input_size=4)

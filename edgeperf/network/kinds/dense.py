@@ -26,7 +26,7 @@ DENSE: dict[str, Kind] = {
     "Dense": Kind(
         parameters={"units": REQUIRED, "activation": None, "use_bias": True},
         shape=lambda call: ((*call.input[:-1], _units(call)),),
-        params=lambda call: (call.input[-1] + call.flag("use_bias")) * _units(call),
+        params=lambda call: (call.channels + call.flag("use_bias")) * _units(call),
         macs=_dense_macs,
         units=_units,
     ),

@@ -13,6 +13,8 @@ def broadcast(shapes: Shapes) -> Shape:
     >>> broadcast(((56, 56, 64), (1, 1, 64)))
     (56, 56, 64)
     """
+    if not shapes:
+        raise InvalidInput("it is called without an input")
     rank = max(len(shape) for shape in shapes)
     aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = tuple(max(sizes) for sizes in zip(*aligned, strict=True))
@@ -22,8 +24,6 @@ def broadcast(shapes: Shapes) -> Shape:
 
 
 def _merged(call: Call) -> Shapes:
-    if not call.inputs:
-        raise InvalidInput("it merges no inputs")
     held = call.config["constant"]
     return (broadcast(call.inputs if held is None else (*call.inputs, tuple(held))),)
 

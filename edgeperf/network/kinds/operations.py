@@ -7,7 +7,7 @@ from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Shapes, as_integer
 
 
 def _sliced(call: Call) -> Shapes:
-    channels = call.input[-1]
+    channels = call.channels
     bounds = [call.config["start"], call.config["stop"]]
     start, stop, _ = slice(
         *(None if each is None else as_integer(each, "a bound", least=-channels) for each in bounds)
@@ -16,8 +16,8 @@ def _sliced(call: Call) -> Shapes:
 
 
 def _shuffled(call: Call) -> Shapes:
-    if call.input[-1] % call.integer("groups", least=1):
-        raise InvalidInput(f"{call.input[-1]} channels do not divide into {call.config['groups']} groups")
+    if call.channels % call.integer("groups", least=1):
+        raise InvalidInput(f"{call.channels} channels do not divide into {call.config['groups']} groups")
     return (call.input,)
 
 

@@ -98,6 +98,8 @@ class Call:
     @property
     def channels(self) -> int:
         """The first input's channels."""
+        if not self.input:
+            raise InvalidInput("its input is a single number, expected at least one dimension")
         return self.input[0] if self.channels_first else self.input[-1]
 
     def image(self, spatial: Shape, channels: int) -> Shape:

@@ -22,13 +22,15 @@ def _per_step(call: Call) -> Traits:
 def _vector(call: Call) -> int:
     """The stored singular vector: one element per output of the kernel."""
     inner = _inner(call, call.inputs)
+    if not inner.params:
+        raise InvalidInput("the layer within has no kernel")
     return inner.filters or inner.units or inner.output_shapes[0][-1]
 
 
 WRAPPERS: dict[str, Kind] = {
     "TimeDistributed": Kind(
         parameters={"layer": REQUIRED},
-        shape=lambda call: ((call.input[0], *_per_step(call).output_shapes[0]),),
+        shape=lambda call: ((*call.input[:1], *_per_step(call).output_shapes[0]),),
         params=lambda call: _per_step(call).params,
         macs=lambda call: call.input[0] * _per_step(call).macs,
         flops=lambda call: call.input[0] * (_per_step(call).flops - 2 * _per_step(call).macs),
