@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ def export_models(
 
 
 def _export(candidate: Candidate, directory: Path, *, onnx: bool) -> list[Path]:
+    # TensorFlow's greetings would hide what the search has to say.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import keras
 
     model = candidate.family.keras_model(candidate.genes)

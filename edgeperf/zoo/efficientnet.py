@@ -1,6 +1,7 @@
 """EfficientNet: width, depth and input size → network.
 
-Reference: Tan and Le 2019 (arXiv:1905.11946), table 1; layers as in Keras Applications, rescaling left out.
+Reference: Tan and Le 2019 (arXiv:1905.11946), table 1; layers as in Keras Applications, with rescaling left out
+and "same" padding for the explicit one that pads alike.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from edgeperf.zoo.layers import (
     classifier,
     conv_bn,
     image_input,
-    pad_before_stride,
     round_channels,
 )
 
@@ -38,8 +38,7 @@ _STAGES = (
 
 @block
 def _stem(layers: Layers, x: Tensor, *, name: str, filters: int) -> Tensor:
-    x = layers.ZeroPadding2D(pad_before_stride(x, 3), name=f"{name}_pad")(x)
-    return conv_bn(layers, x, filters, 3, strides=2, activation="swish", name=name)
+    return conv_bn(layers, x, filters, 3, strides=2, padding="same", activation="swish", name=name)
 
 
 @block
@@ -60,10 +59,7 @@ def mbconv(
     squeezed = max(1, channels(x) // 4)
     if expansion != 1:
         x = pointwise(layers, x, filters=inside, activation="swish", name=f"{name}_expand")
-    if stride == 2:
-        x = layers.ZeroPadding2D(pad_before_stride(x, kernel_size), name=f"{name}_pad")(x)
-    padding = "same" if stride == 1 else "valid"
-    x = layers.DepthwiseConv2D(kernel_size, strides=stride, padding=padding, use_bias=False, name=f"{name}_dwconv")(x)
+    x = layers.DepthwiseConv2D(kernel_size, strides=stride, padding="same", use_bias=False, name=f"{name}_dwconv")(x)
     x = layers.BatchNormalization(name=f"{name}_bn")(x)
     x = activate(layers, x, "swish", name=f"{name}_swish")
     x = _gate(layers, x, squeezed=squeezed, name=f"{name}_se")

@@ -1,7 +1,7 @@
 """ResNet v1 and v2, and SE-ResNet: block, blocks per stage, width and input size → network.
 
 Reference: He et al. 2016 (arXiv:1512.03385), table 1, and (arXiv:1603.05027); Hu et al. 2018 (arXiv:1709.01507).
-Bottlenecks have the layers of Keras Applications; basic blocks those of He et al., with convolutions that have no bias.
+Bottlenecks have the layers of Keras Applications; basic blocks those of He et al., without biases, padded on all sides.
 """
 
 from __future__ import annotations
@@ -73,8 +73,10 @@ def basic(layers: Layers, x: Tensor, *, name: str, filters: int, stride: int, sq
     shortcut = x
     if stride != 1 or channels(x) != filters:
         shortcut = conv_bn(layers, x, filters, 1, strides=stride, activation=None, name=f"{name}_0")
-    x = conv_bn(layers, x, filters, 3, strides=stride, padding="same", name=f"{name}_1")
-    x = conv_bn(layers, x, filters, 3, padding="same", activation=None, name=f"{name}_2")
+    x = layers.ZeroPadding2D(1, name=f"{name}_1_pad")(x)
+    x = conv_bn(layers, x, filters, 3, strides=stride, name=f"{name}_1")
+    x = layers.ZeroPadding2D(1, name=f"{name}_2_pad")(x)
+    x = conv_bn(layers, x, filters, 3, activation=None, name=f"{name}_2")
     if squeezed:
         x = squeeze_excite(layers, x, squeezed=squeezed, name=f"{name}_se")
     x = layers.Add(name=f"{name}_add")([shortcut, x])
