@@ -1,0 +1,111 @@
+"""Operations measured alone, over and over → what they take inside a network.
+
+An operation in a measuring loop pays for things that it does not pay for in a network, and the other way round::
+
+    measured alone    |== kernels ==|= leaf gradients =|.. host not ready ..|   one turn of the loop
+    in a network      |== kernels ==|== next operation's kernels ==|== ...       the host runs ahead
+
+* Leaf gradients: a training loop over one operation adds the gradients of its input and its weights to stored ones,
+  three passes over each. The identity operation does nothing else, so its time per element is the price (`leaf_ms`).
+* Host floor: an operation cannot take less than the host needs to issue it; small ones all show that floor. Near it,
+  kernels are taken to need the roofline at most (three times it in training: forward, input and weight gradient).
+* Host in a network: the host runs ahead, so a network takes the longer of all its kernels and of the host's time to
+  issue them (`host_ms` each, learned from the measured networks that wait for it).
+* Power above idle belongs to the kernels, wherever they run; idle power lasts as long as the network does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeperf.layerwise.quantities import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NEAR_FLOOR = 1.25
+_LEAST_SHARE = 0.1
+"""What remains of an operation's time at least when leaf gradients are taken off."""
+
+TRAINING_PASSES = 3.0
+"""Forward, gradient of the input, gradient of the weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """The measuring loop of one table.
+
+    Attributes:
+        leaf_ms: per element of input and weights.
+        leaf_mw: power while leaf gradients are added.
+        idle_mw: power of a waiting device.
+        floor_ms: kind → the least time that any operation of the kind was measured with.
+        passes: over the work: 1 at inference, `TRAINING_PASSES` in training.
+        host_ms: time of the host per operation in a network.
+    """
+
+    leaf_ms: float = 0.0
+    leaf_mw: float = 0.0
+    idle_mw: float = 0.0
+    floor_ms: Mapping[str, float] = field(default_factory=dict)
+    passes: float = 1.0
+    host_ms: float = 0.0
+
+    def kernels_ms(self, table: pd.DataFrame, alone_ms: Array, roofline_ms: Array, *, reads_image: Array) -> Array:
+        """Time of each operation's own kernels, from its time measured alone.
+
+        Args:
+            table: operations.
+            alone_ms: measured or predicted in the loop.
+            roofline_ms: of one pass.
+            reads_image: 1 where the operation reads the network's input, which needs no gradient, else 0.
+        """
+        own = np.maximum(alone_ms - self._leaf_ms(table), _LEAST_SHARE * alone_ms)
+        floor = np.array([self.floor_ms.get(kind, 0.0) for kind in table["kind"]])
+        launch_bound = alone_ms < _NEAR_FLOOR * floor
+        own = np.where(launch_bound, np.minimum(own, self.passes * roofline_ms), own)
+        return own * np.where((reads_image > 0) & (self.passes > 1), (self.passes - 1) / self.passes, 1.0)
+
+    def dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array) -> Array:
+        """Energy of each operation above idle, from time and power measured alone."""
+        total = (power_mw - self.idle_mw) * alone_ms
+        leaf = np.maximum(self.leaf_mw - self.idle_mw, 0.0) * self._leaf_ms(table)
+        return np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3
+
+    def _leaf_ms(self, table: pd.DataFrame) -> Array:
+        return self.leaf_ms * (table["input_elements"] + table["weights"]).to_numpy(np.float64)
+
+
+def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float, host_ms: float = 0.0) -> Loop:
+    """The loop of a measured table, read off its identity operations and its fastest ones.
+
+    Args:
+        table: measured operations with `latency_ms` and `power_mw`.
+        training: whether the loop did training steps.
+        idle_mw: power of the waiting device.
+        host_ms: see `host_ms_of`.
+    """
+    alone = table[table["kind"] == "Identity"]
+    leaves = training and not alone.empty
+    return Loop(
+        leaf_ms=float((alone["latency_ms"] / alone["input_elements"]).median()) if leaves else 0.0,
+        leaf_mw=float(alone["power_mw"].median()) if leaves else 0.0,
+        idle_mw=idle_mw,
+        floor_ms={str(kind): float(least) for kind, least in table.groupby("kind")["latency_ms"].min().items()},
+        passes=TRAINING_PASSES if training else 1.0,
+        host_ms=host_ms,
+    )
+
+
+def host_ms_of(operations: Array, measured_ms: Array) -> float:
+    """Host time per operation: the least that any measured network took per operation, which bounds it from above.
+
+    Args:
+        operations: number of operations of each network.
+        measured_ms: of the whole network.
+    """
+    return float((measured_ms / operations).min())

@@ -1,0 +1,232 @@
+"""What each layer of a network costs → one table, whose columns add up to the network.
+
+Two sources, told apart by `method`:
+
+* ``"distributed"``: boards where only whole networks were measured. The whole-network surrogate prices additive
+  quantities of layers; its prediction is shared out in proportion to what each layer's own quantities cost. The sum is
+  the surrogate's prediction exactly; the shares are a reading of its prices, and no layer was ever measured.
+* ``"predicted"``: devices where operations were measured. Each layer is predicted by itself and the sum is the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from edgeperf.errors import InvalidInput
+from edgeperf.hardware import gpu
+from edgeperf.layerwise.operations import operation, operation_table
+from edgeperf.layerwise.quantities import Array, quantities
+from edgeperf.layerwise.roofline import Roof, bound_by, roofline_ms
+from edgeperf.layerwise.sums import NetworkCost
+from edgeperf.network.graph_quantities import QUANTITY_NAMES, layer_quantities
+from edgeperf.records import Estimate, Layer, Network, Shape
+
+Method = Literal["distributed", "predicted"]
+
+
+class PricedSurrogates(Protocol):
+    """What this module needs of `edgeperf.surrogates.SurrogateSet`."""
+
+    device: str
+    trained: Mapping[str, Any]
+
+    def estimate(self, network: Network, metrics: Sequence[str] | None = None) -> list[Estimate]:
+        """One estimate per metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerCost:
+    """One layer of a network on a device.
+
+    Attributes:
+        name: of the layer.
+        kind: its Keras class.
+        output_shape: without batch.
+        latency_ms: its part.
+        latency_share: of the network's.
+        energy_mj: its part; None where energy is not predicted.
+        energy_share: of the network's; None likewise.
+        intensity: floating-point operations per byte moved.
+        bound: ``"compute"``, ``"memory"`` or ``"launch"``: which side of the roofline it lies on.
+        roofline_ms: the least time that the data sheet allows.
+    """
+
+    name: str
+    kind: str
+    output_shape: Shape
+    latency_ms: float
+    latency_share: float
+    energy_mj: float | None
+    energy_share: float | None
+    intensity: float
+    bound: str
+    roofline_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerTable:
+    """All layers of a network on a device.
+
+    Attributes:
+        network: its name.
+        device: where.
+        method: how the parts came about.
+        batch_size: images per pass.
+        latency_ms: of the network; the sum of the layers'.
+        energy_mj: of the network; the sum of the layers'; None where it is not predicted.
+        layers: in network order; layers that run nothing have 0.
+        note: what a reader must know of the method, in one sentence.
+    """
+
+    network: str
+    device: str
+    method: Method
+    batch_size: int
+    latency_ms: float
+    energy_mj: float | None
+    layers: tuple[LayerCost, ...]
+    note: str
+
+    def dominant(self, count: int = 5) -> tuple[LayerCost, ...]:
+        """The layers that take most time, longest first."""
+        return tuple(sorted(self.layers, key=lambda layer: -layer.latency_ms)[:count])
+
+    def by_kind(self) -> dict[str, float]:
+        """Kind → share of the latency, largest first."""
+        shares: dict[str, float] = {}
+        for layer in self.layers:
+            shares[layer.kind] = shares.get(layer.kind, 0.0) + layer.latency_share
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+_DISTRIBUTED = "Shares of the whole-network prediction by the surrogate's prices; no layer was measured on this board."
+_PREDICTED = "Each layer predicted from measured operations; the network is their sum."
+
+
+def distributed(network: Network, surrogates: PricedSurrogates) -> LayerTable:
+    """The layers of a network on a board whose surrogates price additive quantities.
+
+    Raises:
+        InvalidInput: the device's surrogates have no prices.
+    """
+    latency_prices = _prices(surrogates, "latency_ms")
+    wanted = [name for name in ("latency_ms", "energy_mj") if name in surrogates.trained]
+    totals = {each.metric: each.value for each in surrogates.estimate(network, wanted)}
+    matrix = _layer_matrix(network)
+    latency = _shared_out(matrix @ latency_prices, totals["latency_ms"])
+    energy = None
+    if "energy_mj" in totals:
+        energy = _shared_out(_energy_parts(surrogates, matrix, latency), totals["energy_mj"])
+    return _table(network, latency, energy, device=surrogates.device, method="distributed")
+
+
+def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:
+    """The layers of a network from the costs of its operations; folded layers have 0 and their host has all."""
+    position = {layer.name: index for index, layer in enumerate(network.layers)}
+    latency = np.zeros(len(position))
+    energy = None if cost.energy_mj is None else np.zeros(len(position))
+    for each in cost.steps:
+        latency[position[each.step.layer]] += each.latency_ms
+        if energy is not None and each.energy_mj is not None:
+            energy[position[each.step.layer]] += each.energy_mj
+    found = _table(
+        network, latency, energy, device=cost.device, method="predicted", roof=roof, batch_size=cost.batch_size
+    )
+    return replace(found, latency_ms=cost.latency_ms, energy_mj=cost.energy_mj)
+
+
+def _prices(surrogates: PricedSurrogates, metric: str) -> Array:
+    if metric not in surrogates.trained:
+        raise InvalidInput(f"{surrogates.device} has no surrogate for {metric}, which layers are shared out by.")
+    prices = getattr(surrogates.trained[metric].surrogate, "prices", None)
+    if prices is None:
+        raise InvalidInput(
+            f"The {metric} surrogate of {surrogates.device} prices no layers "
+            f"(algorithm {surrogates.trained[metric].algorithm}); use the shipped one or train with --algorithm best."
+        )
+    return np.asarray(prices, dtype=np.float64)
+
+
+def _layer_matrix(network: Network) -> Array:
+    """(layers, quantities): what each layer adds to the network's quantities."""
+    place = {name: index for index, name in enumerate(QUANTITY_NAMES)}
+    matrix = np.zeros((len(network.layers), len(place)))
+    for row, layer in enumerate(network.layers):
+        for name, value in layer_quantities(layer).items():
+            matrix[row, place[name]] = value
+    return matrix
+
+
+def _energy_parts(surrogates: PricedSurrogates, matrix: Array, latency_ms: Array) -> Array:
+    """Energy per layer: its quantities at their price, and the power at rest for as long as it runs.
+
+    The surrogate prices energy per inference in uJ and power at rest in mW over the time between two inferences, so the
+    part of rest that falls into the latency is shared by time.
+    """
+    surrogate = surrogates.trained["energy_mj"].surrogate
+    power = getattr(surrogate, "power", None)
+    if power is None:
+        return latency_ms
+    return np.asarray(matrix @ power.prices[:-1] + power.prices[-1] * latency_ms, dtype=np.float64)
+
+
+def _shared_out(parts: Array, total: float) -> Array:
+    """`total` in proportion to `parts`; evenly where all of them are 0."""
+    whole = parts.sum()
+    return parts * (total / whole) if whole > 0 else np.full(len(parts), total / len(parts))
+
+
+def _table(
+    network: Network,
+    latency: Array,
+    energy: Array | None,
+    *,
+    device: str,
+    method: Method,
+    roof: Roof | None = None,
+    batch_size: int = 1,
+) -> LayerTable:
+    roof = roof or _roof(device)
+    table = operation_table(operation(layer, batch_size) for layer in network.layers)
+    intensity, least, bound = quantities(table)["intensity"], roofline_ms(table, roof), bound_by(table, roof)
+    total, total_energy = float(latency.sum()), None if energy is None else float(energy.sum())
+    layers = tuple(
+        LayerCost(
+            name=layer.name,
+            kind=layer.kind,
+            output_shape=layer.output_shape,
+            latency_ms=float(latency[index]),
+            latency_share=float(latency[index]) / total,
+            energy_mj=None if energy is None else float(energy[index]),
+            energy_share=None if energy is None or not total_energy else float(energy[index]) / total_energy,
+            intensity=float(intensity[index]),
+            bound=bound[index],
+            roofline_ms=float(least[index]),
+        )
+        for index, layer in enumerate(network.layers)
+    )
+    return LayerTable(
+        network=network.name,
+        device=device,
+        method=method,
+        batch_size=batch_size,
+        latency_ms=total,
+        energy_mj=total_energy,
+        layers=layers,
+        note=_DISTRIBUTED if method == "distributed" else _PREDICTED,
+    )
+
+
+def _roof(device: str) -> Roof:
+    spec = gpu(device)
+    return Roof(name=spec.name, peak_gflops=spec.peak_gflops, bandwidth_gb_s=spec.memory_bandwidth_gb_s)
+
+
+def layer_row(cost: LayerCost, layer: Layer) -> dict[str, Any]:
+    """A row of ``edgeperf layers --device``: the layer's record with what it costs."""
+    own = {key: getattr(cost, key) for key in cost.__slots__ if key not in ("name", "kind", "output_shape")}
+    return {**layer.to_dict(), **own}

@@ -1,0 +1,174 @@
+"""Predictors of operations → what each layer of a network costs, and the network as their sum.
+
+Three things stand between operations measured alone and a network measured whole, and each has its place:
+
+* fusion: what runs at all (`edgeperf.layerwise.workloads`);
+* the measuring loop, which an operation alone pays for and a network does not (`edgeperf.layerwise.loops`);
+* operations that were not measured: `as_measured` takes them for an element-wise pass over as many bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeperf.errors import InvalidInput
+from edgeperf.layerwise.loops import Loop
+from edgeperf.layerwise.operations import operation_table
+from edgeperf.layerwise.predictors import OperationPredictor
+from edgeperf.layerwise.quantities import Array
+from edgeperf.layerwise.roofline import Roof, roofline_ms
+from edgeperf.layerwise.workloads import EAGER, Fusion, Step, steps
+from edgeperf.records import Layer, Network
+
+if TYPE_CHECKING:
+    import pandas as pd
+NO_LOOP = Loop()
+"""Times measured alone are times in a network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCost:
+    """What one operation of a network costs.
+
+    Attributes:
+        step: the operation, its layer and what is folded into it.
+        latency_ms: of one pass.
+        energy_mj: of one pass; None where no power is predicted.
+        measured_kind: whether operations of this kind were measured; others are taken for an element-wise pass.
+    """
+
+    step: Step
+    latency_ms: float
+    energy_mj: float | None
+    measured_kind: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkCost:
+    """A network as the sum of its operations.
+
+    Attributes:
+        network: its name.
+        device: where.
+        batch_size: images per pass.
+        steps: in network order.
+    """
+
+    network: str
+    device: str
+    batch_size: int
+    steps: tuple[StepCost, ...]
+
+    @property
+    def latency_ms(self) -> float:
+        """Of one pass."""
+        return sum(each.latency_ms for each in self.steps)
+
+    @property
+    def energy_mj(self) -> float | None:
+        """Of one pass; None where no power is predicted."""
+        parts = [each.energy_mj for each in self.steps]
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    @property
+    def power_mw(self) -> float | None:
+        """Mean over the pass; None where no power is predicted."""
+        energy = self.energy_mj
+        return None if energy is None or not self.latency_ms else 1e3 * energy / self.latency_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePredictor:
+    """Everything that turns a network into costs on one device.
+
+    Attributes:
+        device: where its rows were measured.
+        kinds: that were measured and mean the same in a network.
+        latency: predicts ms per operation, measured alone.
+        power: predicts mW per operation; None where power was not measured.
+        roof: of the device.
+        loop: how operations were measured.
+        fusion: what the measured runtime folds.
+        batch_size: of the measured rows.
+    """
+
+    device: str
+    kinds: frozenset[str]
+    latency: OperationPredictor
+    roof: Roof
+    power: OperationPredictor | None = None
+    loop: Loop = NO_LOOP
+    fusion: Fusion = EAGER
+    batch_size: int = 1
+
+    def cost(self, network: Network) -> NetworkCost:
+        """What every operation of the network costs; time that the network waits for the host is shared out evenly.
+
+        Raises:
+            InvalidInput: the network runs nothing.
+        """
+        found = steps(network, batch_size=self.batch_size, fusion=self.fusion)
+        if not found:
+            raise InvalidInput(f"{network.name} runs no operation; expected a layer beside inputs and views.")
+        kernels, dynamic = self.parts(network, found)
+        wait = max(0.0, self.loop.host_ms - float(kernels.mean()))
+        latency = kernels + wait
+        energy = None if dynamic is None else dynamic + self.loop.idle_mw * latency / 1e3
+        costs = tuple(
+            StepCost(
+                step=step,
+                latency_ms=float(latency[index]),
+                energy_mj=None if energy is None else float(energy[index]),
+                measured_kind=step.operation.kind in self.kinds,
+            )
+            for index, step in enumerate(found)
+        )
+        return NetworkCost(network=network.name, device=self.device, batch_size=self.batch_size, steps=costs)
+
+    def parts(self, network: Network, found: Sequence[Step]) -> tuple[Array, Array | None]:
+        """Kernel time (ms) and energy above idle (mJ) per step; equal operations are predicted once."""
+        images = frozenset(network.inputs)
+        layers = {layer.name: layer for layer in network.layers}
+        keys = [(step.operation, _reads(step, layers, images)) for step in found]
+        unique = list(dict.fromkeys(keys))
+        position = {key: index for index, key in enumerate(unique)}
+        order = np.array([position[key] for key in keys])
+        table = as_measured(operation_table(key[0] for key in unique), self.kinds)
+        alone = self.latency.predict(table)
+        reads_image = np.array([key[1] for key in unique], dtype=np.float64)
+        kernels = self.loop.kernels_ms(table, alone, roofline_ms(table, self.roof), reads_image=reads_image)
+        if self.power is None:
+            return kernels[order], None
+        return kernels[order], self.loop.dynamic_mj(table, alone, self.power.predict(table))[order]
+
+
+def _reads(step: Step, layers: Mapping[str, Layer], images: frozenset[str]) -> bool:
+    """Whether the step reads an input of the network, directly or through what is folded into it."""
+    return any(name in images for part in (step.layer, *step.folded) for name in layers[part].inputs)
+
+
+def as_measured(table: pd.DataFrame, kinds: frozenset[str], stand_in: str = "relu") -> pd.DataFrame:
+    """The table with kinds that were not measured replaced by an element-wise pass over as many bytes.
+
+    Where the stand-in itself was not measured, the table is returned unchanged.
+    """
+    unknown = ~table["kind"].isin(kinds).to_numpy()
+    if not unknown.any() or stand_in not in kinds:
+        return table
+    found = table.copy()
+    moved = ((table["input_elements"] + table["weights"] + table["output_elements"]) // 2)[unknown]
+    found.loc[unknown, "kind"] = stand_in
+    zeros = ["kernel_height", "kernel_width", "stride", "dilation", "pad_height", "pad_width", "weights", "macs"]
+    found.loc[unknown, zeros] = 0
+    found.loc[unknown, ["groups", "inputs"]] = 1
+    for side in ("in", "out"):
+        found.loc[unknown, f"{side}_height"] = table.loc[unknown, "out_height"]
+        found.loc[unknown, f"{side}_width"] = table.loc[unknown, "out_width"]
+        found.loc[unknown, f"{side}_channels"] = table.loc[unknown, "out_channels"]
+    found.loc[unknown, "input_elements"] = moved
+    found.loc[unknown, "output_elements"] = moved
+    return found
