@@ -115,7 +115,7 @@ class Body:
             self._directive(match["directive"], line)
         elif match["open"]:
             self._scope_count += 1
-            self._scopes.append(_Scope(suffix=f"'{self._scope_count}"))
+            self._scopes.append(_Scope(suffix=f"$${self._scope_count}"))
         elif match["close"]:
             if len(self._scopes) == 1:
                 raise MalformedPtx(line, "a brace closes that was never opened")
@@ -163,7 +163,9 @@ class Body:
             guard = self._resolve(guard, line)
             if self._scopes[0].type_of(guard) != "pred":
                 raise MalformedPtx(line, f"guard {guard} is not a declared predicate register")
-        self.instructions.append(Instruction(line, match["opcode"], operands, guard, match["negated"] == "!"))
+        position = match.start("opcode") if guard is None else self._source.text.index("@", match.start())
+        negated = match["negated"] == "!"
+        self.instructions.append(Instruction(line, match["opcode"], operands, guard, negated, position))
 
     def _operands(self, text: str, line: int) -> tuple[str, ...]:
         operands: list[str] = []

@@ -9,6 +9,7 @@ Reference: NVIDIA, Parallel Thread Execution ISA 8.8, sections 9.7.1 (integer), 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -315,3 +316,9 @@ EVALUATE: dict[str, Evaluate] = {
     "cvt": _convert,
 }
 """Opcode → what it computes."""
+
+SOURCES: dict[str, int | None] = {
+    name: None if name in ("setp", "set") else len(inspect.signature(function).parameters) - 1
+    for name, function in EVALUATE.items()
+}
+"""Opcode → how many operands it reads; None where that varies."""

@@ -69,8 +69,9 @@ _MODIFIER_PATTERN = re.compile(
 _INTEGER_OR_FLOAT = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"}
 
 _ARITHMETIC: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(("abs", "neg", "copysign", "tanh"), (2, 3)),
-    **dict.fromkeys(("add", "sub", "mul", "div", "rem", "min", "max", "mul24", "addc", "subc"), (3, 4)),
+    **dict.fromkeys(("abs", "neg", "tanh"), (2, 2)),
+    **dict.fromkeys(("add", "sub", "mul", "div", "rem", "mul24", "addc", "subc", "copysign"), (3, 3)),
+    **dict.fromkeys(("min", "max"), (3, 4)),
     **dict.fromkeys(("mad", "mad24", "madc", "fma", "sad", "dp4a", "dp2a"), (4, 4)),
 }
 _SPECIAL = dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"), (2, 2))

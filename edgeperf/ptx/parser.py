@@ -59,7 +59,7 @@ def parse(text: str) -> Module:
         if entry.name in kernels:
             raise MalformedPtx(source.line(entry.head), f"kernel {entry.name} is defined twice")
         kernels[entry.name] = _kernel(source, entry, reader.variables, reader.functions)
-    return Module(version=header["version"], target=header["target"], kernels=kernels)
+    return Module(version=header["version"], target=header["target"], kernels=kernels, header_end=header.end())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -210,6 +210,8 @@ class _Compiler:
         floating = [kind for kind in opcode.types if kind not in _INTEGER_TYPES and kind != "pred"]
         if floating and opcode.name not in ("mov", "selp"):
             raise Refused(instruction.line, f"{what}; this analyzer does not compute {floating[0]} values")
+        if integers.SOURCES[opcode.name] not in (None, len(instruction.operands) - 1):
+            raise Refused(instruction.line, f"{what}; this analyzer does not compute it with so many operands")
         allowed = _MODIFIERS.get(opcode.name, frozenset())
         unknown = [word for word in opcode.modifiers if word not in allowed]
         if unknown and opcode.name != "cvta":

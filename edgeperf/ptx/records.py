@@ -26,6 +26,7 @@ class Instruction:
         operands: as written, without blanks at the ends.
         guard: predicate register of ``@p``; None where the instruction is not predicated.
         negated: whether the guard is ``@!p``.
+        position: where it begins in the text, its guard included.
     """
 
     line: int
@@ -33,6 +34,7 @@ class Instruction:
     operands: tuple[str, ...]
     guard: str | None = None
     negated: bool = False
+    position: int = 0
 
     @property
     def name(self) -> str:
@@ -88,11 +90,13 @@ class Module:
         version: of the PTX language, e.g. ``"8.8"``.
         target: e.g. ``"sm_53"``.
         kernels: name → kernel, in text order.
+        header_end: position in the text after version, target and address size.
     """
 
     version: str
     target: str
     kernels: Mapping[str, Kernel]
+    header_end: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

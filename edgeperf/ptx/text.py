@@ -16,16 +16,20 @@ _COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BRACE = re.compile("[{}]")
 
 
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
 def _blank(match: re.Match[str]) -> str:
-    """As many lines as before, so that line numbers stay."""
-    return "\n" * match[0].count("\n") if match[0][0] == "/" else '""'
+    """As long as before, so that positions stay."""
+    kept = _NOT_NEWLINE.sub(" ", match[0])
+    return kept if match[0][0] == "/" else f'"{kept[2:]}"'
 
 
 class Text:
     """One PTX text.
 
     Attributes:
-        text: without comments and without the contents of strings.
+        text: with comments and the contents of strings blanked out; positions are those of the original.
     """
 
     def __init__(self, text: str) -> None:

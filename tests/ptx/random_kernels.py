@@ -44,6 +44,7 @@ OPERATIONS = [
     ("set.lt.u32.s32", "r", "rr"), ("set.ge.u32.u32", "r", "rr"),
 ]  # fmt: skip
 
+SPECIAL = ("%tid.x", "%ctaid.x", "%ntid.x", "%laneid", "%tid.y")
 LITERALS = (0, 1, 2, 3, 5, 7, 16, 31, 32, 33, 63, 64, 100, 255, -1, -2, -7, 2**31 - 1, 2**31, 2**32 - 1, 0x12345678)
 
 
@@ -72,7 +73,7 @@ class Generator:
         if kind == "i" or (kind in "rd" and self.random.random() < 0.15):
             return str(self.random.choice(LITERALS))
         if kind == "r" and self.random.random() < 0.1:
-            return self.random.choice(("%tid.x", "%ctaid.x", "%ntid.x", "%laneid", "%tid.y", "%nctaid.x"))
+            return f"%r{self.random.randrange(34, 34 + len(SPECIAL))}"
         return self.register(kind)
 
     def new_label(self) -> str:
@@ -188,12 +189,13 @@ class Generator:
             self.lines.append(f"@{predicate} bra {self.random.choice(self.ends)};")
 
     def prologue(self) -> None:
+        self.lines += [f"mov.u32 %r{34 + index}, {name};" for index, name in enumerate(SPECIAL)]
         for index in range(WORDS):
-            source = self.random.choice(("%tid.x", "%ctaid.x", "%tid.y", "%laneid", "%ntid.x"))
+            source = f"%r{self.random.randrange(34, 34 + len(SPECIAL))}"
             factor = self.random.choice((1, 1, 1, 2, 7, 2654435761))
-            self.lines.append(f"mul.lo.u32 %r{index}, {source}, {factor};")
+            self.lines.append(f"mul.lo.u32 %r{index}, {source}, {factor if factor < 2**31 else factor - 2**32};")
         for index in range(1, WORDS, 2):
-            self.lines.append(f"mad.lo.u32 %r{index}, %ctaid.x, %ntid.x, %r{index};")
+            self.lines.append(f"mad.lo.u32 %r{index}, %r35, %r36, %r{index};")
         self.lines += [f"cvt.u64.u32 %rd{index}, %r{index};" for index in range(LONGS)]
         self.lines += [f"cvt.u16.u32 %rs{index}, %r{index + 3};" for index in range(SHORTS)]
         self.lines += [f"setp.gt.u32 %p{index}, %r{index}, {self.random.choice((0, 3, 17, 40))};" for index in range(PREDICATES)]

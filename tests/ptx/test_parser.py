@@ -95,7 +95,7 @@ def test_inner_scopes_have_their_own_names() -> None:
     kernel = parse(NVCC).kernels["_Z5scalePfi"]
     predicates = {item.operands[0] for item in kernel.instructions if item.opcode in ("setp.ne.b32", "setp.eq.b32")}
     assert len(predicates) == 2
-    assert {item.operands[0] for item in kernel.instructions if item.name == "bra"} == {"LOCAL'2", "$L__BB0_2"}
+    assert {item.operands[0] for item in kernel.instructions if item.name == "bra"} == {"LOCAL$$2", "$L__BB0_2"}
 
 
 def test_its_count_by_hand() -> None:

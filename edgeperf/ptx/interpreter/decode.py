@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 
@@ -51,6 +52,15 @@ def decode(operands: Operands, instruction: Instruction, opcode: Opcode) -> Run:
     raise Unsupported(instruction)
 
 
+_SOURCES = {
+    name: sum(parameter.default is inspect.Parameter.empty for parameter in inspect.signature(function).parameters.values())
+    for table in (floats.FUNCTIONS, scalars.SIMPLE)
+    for name, function in table.items()
+    if function not in (min, max)
+}
+"""Opcode → how many operands it reads."""
+
+
 def _readers(operands: Operands, instruction: Instruction, *kinds: str) -> list[Read]:
     given = instruction.operands[1:]
     if len(given) != len(kinds):
@@ -60,7 +70,7 @@ def _readers(operands: Operands, instruction: Instruction, *kinds: str) -> list[
 
 def _integer(operands: Operands, instruction: Instruction, opcode: Opcode) -> Run:
     kind = opcode.types[-1]
-    reads = _readers(operands, instruction, *[kind] * (len(instruction.operands) - 1))
+    reads = _readers(operands, instruction, *[kind] * _SOURCES.get(opcode.name, 2))
     write = operands.writer(instruction, instruction.operands[0])
     function = scalars.SIMPLE[opcode.name]
     if "sat" in opcode.modifiers:
@@ -135,7 +145,7 @@ def _bits(operands: Operands, instruction: Instruction, opcode: Opcode) -> Run:
 def _float(operands: Operands, instruction: Instruction, opcode: Opcode) -> Run:
     kind = opcode.types[-1]
     width = width_of(kind)
-    reads = _readers(operands, instruction, *[kind] * (len(instruction.operands) - 1))
+    reads = _readers(operands, instruction, *[kind] * (3 if opcode.name in ("fma", "mad") else _SOURCES[opcode.name]))
     write = operands.writer(instruction, instruction.operands[0])
     function = floats.FUNCTIONS[opcode.name]
     saturated = "sat" in opcode.modifiers
