@@ -7,8 +7,8 @@ What the command line calls, one function per command:
         -> list[Path]                                           # one .edgeperf file and card per device and metric
     evaluate(data, *, devices=None, metrics=None, algorithms=None, predictions=None, track=iter) -> list[Score]
         # Score.to_dict() is a row of --json; `predictions` is the CSV file to write
-    adapt(surrogate, data, *, device, out, track=iter) -> Adapted       # Adapted.path, .cross_validated_mape, .next
-    advise(surrogate, networks, *, count, measured=()) -> list[str]     # which networks to measure next
+    adapt(surrogate, data, *, device, out) -> Adapted    # .path, .rows, .left_out_mape, .source_mape, .advice
+    advise(candidates, *, count, known=None) -> list[str]               # which networks to measure next
 
 and what a search calls:
 

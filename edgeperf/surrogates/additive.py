@@ -28,13 +28,13 @@ _JITTER = 1e-9
 
 def _likes() -> Matrix:
     """(quantities, groups) 1 where a quantity belongs to a group: the same quantity in every class of one sort."""
-    groups = []
+    groups: list[list[float]] = []
     for classes in (MATRIX_CLASSES, DEPTHWISE_CLASSES, PASS_CLASSES):
         by_class = {name: quantities_of(name) for name in classes}
         for suffix in by_class[classes[0]]:
             names = {f"{name}_{suffix}" for name, suffixes in by_class.items() if suffix in suffixes}
             groups.append([float(name in names) for name in QUANTITY_NAMES])
-    return np.asarray(groups, dtype=float).T
+    return np.array(groups).T
 
 
 LIKES = _likes()
@@ -57,7 +57,7 @@ def fit_layer_prices(quantities: Matrix, values: Vector, *, extra: Matrix | None
     ridge = np.r_[np.full(own, OWN_RIDGE), np.full(LIKES.shape[1] + more.shape[1], RIDGE)]
     prices = fit_prices(design, values, ridge=ridge)
     shared, alone = prices[own : own + LIKES.shape[1]], prices[own + LIKES.shape[1] :]
-    return np.r_[prices[:own] + LIKES @ shared, alone]
+    return np.concatenate([prices[:own] + LIKES @ shared, alone])
 
 
 def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RIDGE) -> Vector:

@@ -1,7 +1,8 @@
 """The five algorithms of the paper behind one interface: parameters and a seed → an estimator to fit.
 
-Every estimator learns the logarithm of the label, because errors are judged relatively. Features are standardised; for
-power their logarithms are, as the paper does.
+Every estimator learns the logarithm of the label from standardised logarithms of the features, because errors are
+judged relatively. The paper takes logarithms for power alone; without them its polynomials err by more than 1000 %
+on models that they were not fitted on.
 
 Reference:
     Bouzidi et al. 2022, section 5 and Table 15 (ranges of the hyper-parameters).
@@ -86,7 +87,8 @@ class FittedAlgorithm:
         return self._predict(features[:, [FEATURE_NAMES.index(name) for name in sources]])
 
     def _predict(self, selected: Matrix) -> Vector:
-        return np.exp(np.asarray(self.estimator.predict(selected), dtype=float))
+        logarithms: Vector = np.asarray(self.estimator.predict(selected), dtype=float)
+        return np.exp(logarithms)
 
 
 def fit_algorithm(
@@ -108,7 +110,7 @@ def fit_algorithm(
     _require_learnable(rows)
     names = paper_features(training.metric)
     chosen = tuple(selected or names)
-    estimator = _pipeline(algorithm(name).build(params, seed), log_inputs=training.metric == "power_mw")
+    estimator = _pipeline(algorithm(name).build(params, seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # solvers that stop early say so; the cross-validated error says it better
         estimator.fit(rows.paper[:, [names.index(name) for name in chosen]], np.log(rows.value))
@@ -129,23 +131,22 @@ def algorithm(name: str) -> Algorithm:
 def _require_learnable(rows: Rows) -> None:
     if len(rows) < 2:
         raise InvalidInput(
-            f"{rows.device} {rows.metric} has {len(rows)} training row(s); a surrogate needs two at least. Measure more."
+            f"{rows.device} {rows.metric} has {len(rows)} training row(s); a surrogate needs two. Measure more."
         )
     if np.ptp(rows.value) == 0:
         raise InvalidInput(
-            f"All {len(rows)} training labels of {rows.device} {rows.metric} are {rows.value[0]:g}; there is nothing to "
-            "learn. Check how they were measured."
+            f"All {len(rows)} training labels of {rows.device} {rows.metric} are {rows.value[0]:g}; there is nothing "
+            "to learn. Check how they were measured."
         )
 
 
-def _pipeline(estimator: Any, *, log_inputs: bool) -> Any:
+def _pipeline(estimator: Any) -> Any:
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
     scaled = TransformedTargetRegressor(regressor=estimator, transformer=StandardScaler())
-    steps = [FunctionTransformer(np.log1p)] if log_inputs else []
-    return make_pipeline(*steps, StandardScaler(), scaled)
+    return make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), scaled)
 
 
 def _suggest_poly(trial: Trial) -> dict[str, Any]:

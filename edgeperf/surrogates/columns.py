@@ -1,7 +1,7 @@
 """Training rows without a graph → a surrogate on published columns alone, learned over all boards together.
 
 Such rows are few per board, so boards share one function: prices are pulled towards those of all boards, scaled, and a
-Gaussian process takes the board as further coordinates. Limits: it knows the families it was fitted on, and nothing else.
+Gaussian process takes the board as further coordinates. Limits: it knows the families that it was fitted on.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from edgeperf.surrogates.gaussian import GaussianProcess, fit_process, optimise
 from edgeperf.surrogates.paper import paper_features
 from edgeperf.surrogates.physical import Hyper
 from edgeperf.surrogates.rows import Rows, Training
-from edgeperf.units import MILLISECONDS_PER_SECOND
+from edgeperf.units import FLOPS_PER_MAC, MILLISECONDS_PER_SECOND
 
-OWN_RIDGE: Final = 10.0
+OWN_RIDGE: Final = 100.0
 """Pull of a board's own surcharges towards zero, beside which all boards share one price up to a factor."""
 _SHARED_RIDGE: Final = 1e-5
 _ROUNDS: Final = 6
@@ -122,7 +122,8 @@ def _fit_shared(costs: Matrix, value: Vector, board: NDArray[np.intp]) -> Matrix
     width = costs.shape[1]
     ridge = np.r_[np.full(width, _SHARED_RIDGE), np.full(boards * width, OWN_RIDGE)]
     prices = fit_prices(np.hstack([scaled, *own]), value, ridge=ridge)
-    return np.asarray([factor[p] * (prices[:width] + prices[width * (p + 1) : width * (p + 2)]) for p in range(boards)])
+    own_prices = prices[width:].reshape(boards, width)
+    return np.asarray(factor[:, None] * (prices[:width] + own_prices), dtype=float)
 
 
 def _columns(paper: Matrix, metric: str) -> dict[str, Vector]:
@@ -137,7 +138,7 @@ def _costs(paper: Matrix, metric: str) -> Matrix:
     if metric == "power_mw":
         return np.ones((len(paper), 1))
     return np.column_stack([
-        of["weighted_neurons"],
+        _macs(of),
         of["activations"],
         of["params_conv"],
         of["params_dense"],
@@ -146,13 +147,22 @@ def _costs(paper: Matrix, metric: str) -> Matrix:
     ])  # fmt: skip
 
 
+def _macs(of: dict[str, Vector]) -> Vector:
+    """(rows,) multiply-accumulates, of which weighted neurons and half the FLOPs are two statements.
+
+    Where they contradict each other nothing says which is right, so both weigh the same.
+    """
+    return np.asarray(np.sqrt(of["weighted_neurons"] * of["flops"] / FLOPS_PER_MAC))
+
+
 def _coordinates(paper: Matrix, metric: str) -> Matrix:
     """(rows, coordinates) where a network lies; for networks whose weighted neurons are its multiply-accumulates."""
     of = {name: np.maximum(values, 1) for name, values in _columns(paper, metric).items()}
     per_layer = of["activations"] / of["num_layers"] / of["input_size"] ** 2
     if metric == "memory_mib":
-        return np.log(np.column_stack([of["params"], of["activations"], of["num_layers"], of["input_size"], per_layer]))
-    macs = of["weighted_neurons"]
+        known = np.column_stack([of["params"], of["activations"], of["num_layers"], of["input_size"], per_layer])
+        return np.asarray(np.log(known))
+    macs = _macs(of)
     logs = np.log(np.column_stack([
         macs,
         of["activations"],

@@ -1,7 +1,7 @@
 """What was tuned once, stored in the package → how to fit every algorithm for a device and metric again.
 
-`tuned.json` in `edgeperf/pretrained` holds, per device and metric, the parameters and selected features of each algorithm,
-its cross-validated errors, and which algorithm is the best by them.
+`tuned.json` in `edgeperf/pretrained` holds, per device and metric, the parameters and selected features of each
+algorithm, its cross-validated errors, and which algorithm is the best by them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Configuration:
 
     Attributes:
         algorithm: a name of `NAMES`.
-        params: of the algorithm; the hyper-parameters of `physical.tune` for `physical`, or none to tune it when fitting.
+        params: of the algorithm; for `physical` those of `tune_physical`, or none to tune it when fitting.
         selected: names of the paper's features; all where None.
     """
 

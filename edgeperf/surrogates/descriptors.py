@@ -84,9 +84,10 @@ def composition(features: Matrix) -> Matrix:
 
 
 def _alignment(size: Vector) -> Vector:
-    """(rows,) how often `size` halves evenly: images of 512 pixels fill tiles at every depth of a network, of 500 not."""
+    """(rows,) how often `size` halves evenly: 512 pixels fill tiles at every depth of a network, 500 do not."""
     whole = np.maximum(size, 1).astype(np.int64)
-    return np.log2((whole & -whole).astype(float))
+    halvings: Vector = np.log2((whole & -whole).astype(float))
+    return halvings
 
 
 def _total(features: Matrix, classes: Iterable[str], quantity: str) -> Vector:

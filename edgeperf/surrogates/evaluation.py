@@ -119,10 +119,11 @@ def _wanted(
     for name in names:
         configuration(name, "", "")
     have = dataset.targets()
+    measured_devices = sorted({device for device, _ in have})
     for device in devices or ():
-        if device not in {d for d, _ in have}:
+        if device not in measured_devices:
             raise InvalidInput(
-                f"{dataset.provenance.name} has no rows of {device!r}. It has: {', '.join(sorted({d for d, _ in have}))}."
+                f"{dataset.provenance.name} has no rows of {device!r}. It has: {', '.join(measured_devices)}."
             )
     targets = [(d, m) for d, m in have if (not devices or d in devices) and (not metrics or m in metrics)]
     tests = dataset.rows[dataset.rows["split"].isin(TEST_SPLITS)]
@@ -145,7 +146,9 @@ def _test(prepared: Corpus, device: str, metric: str, name: str) -> Tested:
     done = time.perf_counter()
     interval, without_graph = _intervals(training, chosen)
     near = distance(training, rows)
-    half_width = np.where(rows.has_graph, interval.half_width(near), without_graph.half_width(np.zeros(len(rows))))
+    half_width = np.where(
+        rows.has_graph, interval.half_width(predicted, near), without_graph.half_width(predicted, np.zeros(len(rows)))
+    )
     return Tested(
         algorithm=name,
         rows=rows,

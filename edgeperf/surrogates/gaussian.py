@@ -1,7 +1,7 @@
 """Points with noisy values → a smooth function that returns to zero far from them: a Gaussian process.
 
-The kernel is one ARD Matern 3/2 plus noise. SciPy is needed to fit, NumPy alone to predict. Hyper-parameters maximise the posterior with a log-normal prior on the length
-scales; fitting again with known ones is one Cholesky factorisation.
+The kernel is one ARD Matern 3/2 plus noise. SciPy is needed to fit, NumPy alone to predict. Hyper-parameters maximise
+the posterior with a log-normal prior on the length scales; fitting again with known ones is one Cholesky factorisation.
 
 Reference:
     Rasmussen, Williams: "Gaussian Processes for Machine Learning", 2006, equations 2.25, 4.17 and 5.9.
@@ -45,7 +45,7 @@ class GaussianProcess:
         """(rows,) expected values at `points`, (rows, dimensions)."""
         scaled = (points - self.centre) / self.spread
         chunks = [scaled[start : start + _CHUNK] for start in range(0, max(len(scaled), 1), _CHUNK)]
-        return np.concatenate([self.amplitude * _matern(_distances(c, self.points)) @ self.weights for c in chunks])
+        return np.concatenate([self.amplitude * matern(c, self.points) @ self.weights for c in chunks])
 
 
 def fit_process(points: Matrix, values: Vector, hyper: Vector) -> GaussianProcess:
@@ -62,7 +62,7 @@ def fit_process(points: Matrix, values: Vector, hyper: Vector) -> GaussianProces
     spread = deviation * np.exp(hyper[1:-1])
     scaled = (points - centre) / spread
     amplitude = float(np.exp(hyper[0]))
-    kernel = amplitude * _matern(_distances(scaled, scaled))
+    kernel = amplitude * matern(scaled, scaled)
     kernel[np.diag_indices_from(kernel)] += np.exp(hyper[-1]) + _JITTER * amplitude
     weights = cho_solve(cho_factor(kernel, overwrite_a=True, check_finite=False), values)
     return GaussianProcess(centre=centre, spread=spread, points=scaled, weights=weights, amplitude=amplitude)
@@ -86,6 +86,15 @@ def optimise(points: Matrix, values: Vector, *, seed: int, rows: int = 700, iter
         bounds=[_BOUNDS] * len(start), options={"maxiter": iterations},
     )  # fmt: skip
     return np.asarray(found.x, dtype=float)
+
+
+def matern(left: Matrix, right: Matrix) -> Matrix:
+    """(left, right) Matern 3/2 correlations of points given in length scales."""
+    distance = _distances(left, right)
+    decay: Matrix = np.exp(-distance)
+    distance += 1
+    decay *= distance
+    return decay
 
 
 def _negative_log_posterior(hyper: Vector, points: Matrix, values: Vector) -> tuple[float, Vector]:
@@ -117,8 +126,7 @@ def _standard(points: Matrix) -> tuple[Vector, Vector]:
 def _distances(left: Matrix, right: Matrix) -> Matrix:
     """(left, right) Euclidean distances times the square root of 3, which is how the kernel takes them."""
     squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2 * left @ right.T
-    return np.sqrt(3 * np.maximum(squares, 0, out=squares), out=squares)
-
-
-def _matern(distance: Matrix) -> Matrix:
-    return (1 + distance) * np.exp(-distance)
+    np.maximum(squares, 0, out=squares)
+    squares *= 3
+    root: Matrix = np.sqrt(squares, out=squares)
+    return root

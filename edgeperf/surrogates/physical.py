@@ -11,6 +11,7 @@ Every surrogate predicts in the metric's unit and can be written down as plain a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Final, Protocol
@@ -215,13 +216,13 @@ def _memory_descriptors(features: Matrix) -> Matrix:
     return np.column_stack([np.log(np.maximum(column(features, name), 1)) for name in names])
 
 
-_FITTERS: Final = {
+_FITTERS: Final[Mapping[str, Callable[[Training, Hyper], Surrogate]]] = {
     "latency_ms": _fit_latency,
     "power_mw": _fit_power,
     "energy_mj": _fit_energy,
     "memory_mib": _fit_memory,
 }
-_TUNERS: Final = {
+_TUNERS: Final[Mapping[str, Callable[[Training, int], Hyper]]] = {
     "latency_ms": _tune_latency,
     "power_mw": _tune_power,
     "energy_mj": _tune_energy,

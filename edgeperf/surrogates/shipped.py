@@ -204,7 +204,7 @@ def as_matrix(rows: FeatureRows) -> Matrix:
 def _predict(trained: Trained, features: Matrix) -> Prediction:
     value = trained.surrogate.predict(features)
     distance, _ = trained.measured.nearest(features)
-    factor = np.exp(trained.interval.half_width(distance))
+    factor = np.exp(trained.interval.half_width(value, distance))
     return Prediction(
         metric=trained.metric,
         value=value,

@@ -6,8 +6,8 @@ The file is a zip:
 * `arrays.npz`: measured networks, and all of a surrogate that is made of arrays (never pickled objects);
 * `estimator.skops`: the scikit-learn estimator, for the five algorithms alone, of types in `TRUSTED` alone.
 
-A surrogate made of arrays needs no library but NumPy and loads whatever versions are installed. An estimator needs the minor
-versions of scikit-learn and XGBoost that wrote it; others are refused with the command that trains it again.
+A surrogate made of arrays needs no library but NumPy and loads whatever versions are installed. An estimator needs the
+minor versions of scikit-learn and XGBoost that wrote it; others are refused with the command that trains it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from edgeperf.surrogates.physical import (
     Surrogate,
 )
 from edgeperf.surrogates.ranges import Measured
+from edgeperf.surrogates.transfer import TransferredSurrogate
 
 FORMAT_VERSION: Final = 1
 """Version of the file format. 1: first version."""
@@ -61,7 +62,14 @@ _ESTIMATOR: Final = "estimator.skops"
 _LARGEST_MEMBER: Final = 64 * 1024**2
 _PARTS: Final = {
     part.__name__: part
-    for part in (EnergySurrogate, GaussianProcess, LatencySurrogate, MemorySurrogate, PowerSurrogate)
+    for part in (
+        EnergySurrogate,
+        GaussianProcess,
+        LatencySurrogate,
+        MemorySurrogate,
+        PowerSurrogate,
+        TransferredSurrogate,
+    )
 }
 
 
@@ -98,7 +106,7 @@ def write(trained: Trained, path: Path) -> None:
         "algorithm": trained.algorithm,
         "feature_schema": FEATURE_SCHEMA,
         "feature_names": list(FEATURE_NAMES),
-        "interval": {"base": trained.interval.base, "slope": trained.interval.slope},
+        "interval": asdict(trained.interval),
         "measured": list(trained.measured.names),
         "card": dict(trained.card),
     }

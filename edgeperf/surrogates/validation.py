@@ -1,7 +1,7 @@
 """Training rows → what a surrogate errs on networks and image sizes that it was not fitted on.
 
-Two protocols, because two questions are asked: `by_model` holds out models at all their sizes (a new network), `by_size`
-holds out image sizes of all models (a known network at a new size). No network ever stands on both sides.
+Two protocols, because two questions are asked: `model` holds out models at all their sizes (a new network),
+`input_size` holds out image sizes of all models (a known network at a new size). No network stands on both sides.
 """
 
 from __future__ import annotations
