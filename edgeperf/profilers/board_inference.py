@@ -9,9 +9,13 @@ with their arguments and how they are connected. Weights are random, as in the p
     {"recipe": PATH, "batch_size": 1, "precision": "float32", "seed": 0, "warmup_runs": 10, "timed_runs": 100,
      "idle_s": 30, "settle_s": 2.2, "repeats": 50, "repeat_s": 0.25, "phases": ["idle", "latency", "plateau"]}
 
+Phases may also be "kernels" (JAX and PyTorch: a trace of ten inferences in trace.json) and "training" (`timed_runs`
+steps of gradient descent with batches of `train_batch`).
+
 Each thing that happens is a line ``EDGEPERF {"event": ..., "t": SECONDS}`` on standard output, with seconds of
-CLOCK_MONOTONIC: `before` (memory in use, framework loaded, network not), `built`, `idle` (begin, end), `latency` (ms of
-each run on an image of its own), `repeat` (begin, end, runs), `after` (peak memory).
+CLOCK_MONOTONIC: `before` (memory in use, framework loaded, network not), `built`, `idle` (begin, end), `latency` (ms
+of each run on an image of its own), `repeat` (begin, end, runs), `training` (ms of each step), `after` (peak memory of
+the process and of the GPU).
 """
 
 # Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
@@ -22,6 +26,10 @@ import json
 import os
 import sys
 import time
+
+TRACED_RUNS = 10
+WARM_UP_STEPS = 3
+TIMES_PER_LINE = 100  # the agent cuts lines of more than 8000 bytes
 
 
 def say(event, **fields):
@@ -189,7 +197,8 @@ def run_latency(run, images, job):
             begin = time.perf_counter()
             run(batch)
             times.append(1000.0 * (time.perf_counter() - begin))
-    say("latency", ms=times)
+    for start in range(0, len(times), TIMES_PER_LINE):
+        say("latency", ms=times[start : start + TIMES_PER_LINE])
 
 
 def run_until(run, batches, end):
@@ -208,6 +217,62 @@ def run_plateau(run, images, job):
         begin = time.monotonic()
         runs = run_until(run, batches, begin + job["repeat_s"])
         say("repeat", begin=begin, end=time.monotonic(), runs=runs)
+
+
+def run_kernels(run, images, backend):
+    """Leaves a trace of ten inferences in trace.json, in the format of Chrome's tracer."""
+    batches = [images() for _ in range(TRACED_RUNS)]
+    if backend == "jax":
+        import glob
+        import gzip
+
+        import jax
+
+        with jax.profiler.trace("trace"):
+            for batch in batches:
+                run(batch)
+        newest = max(glob.glob("trace/plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
+        with gzip.open(newest) as packed, open("trace.json", "wb") as plain:
+            plain.write(packed.read())
+    if backend == "torch":
+        import torch
+
+        with torch.profiler.profile() as profiler:
+            for batch in batches:
+                run(batch)
+        profiler.export_chrome_trace("trace.json")
+    say("kernels", runs=TRACED_RUNS)
+
+
+def run_training(model, job):
+    import numpy
+
+    random = numpy.random.RandomState(job["seed"])
+    batch = job["train_batch"]
+    images = random.random_sample((batch,) + tuple(model.inputs[0].shape)[1:]).astype("float32")
+    labels = random.random_sample((batch,) + tuple(model.outputs[0].shape)[1:]).astype("float32")
+    model.compile(optimizer="sgd", loss="mean_squared_error")
+    times = []
+    for step in range(WARM_UP_STEPS + job["timed_runs"]):
+        begin = time.perf_counter()
+        model.train_on_batch(images, labels)  # returns the loss as a number, so the step is over
+        if step >= WARM_UP_STEPS:
+            times.append(1000.0 * (time.perf_counter() - begin))
+    for start in range(0, len(times), TIMES_PER_LINE):
+        say("training", ms=times[start : start + TIMES_PER_LINE], batch_size=batch)
+
+
+def gpu_peak_bytes(backend):
+    """Most memory that the framework held on the GPU; None on a CPU, or where it does not tell."""
+    if backend == "jax":
+        import jax
+
+        return (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    if backend == "torch":
+        import torch
+
+        return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
+    return None
 
 
 def main(path):
@@ -233,7 +298,12 @@ def main(path):
         run_latency(run, images, job)
     if "plateau" in job["phases"]:
         run_plateau(run, images, job)
-    say("after", peak_kib=memory_kib("VmHWM"), threads=os.environ.get("OMP_NUM_THREADS"))
+    say("after", peak_kib=memory_kib("VmHWM"), gpu_peak_bytes=gpu_peak_bytes(backend))
+    if "kernels" in job["phases"]:
+        run_kernels(run, images, backend)
+    if "training" in job["phases"]:
+        run_training(build(recipe, keras), job)
+        say("trained", gpu_peak_bytes=gpu_peak_bytes(backend))
 
 
 if __name__ == "__main__":

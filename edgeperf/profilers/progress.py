@@ -41,14 +41,22 @@ class Bar:
             TextColumn("{task.description}"),
             console=Console(stderr=True),
         )
+        self._said: set[str] = set()
         self._task = self._rich.add_task("connecting")
 
     def __call__(self, progress: Progress) -> None:
         """Takes the news."""
         self._rich.update(self._task, completed=progress.done, total=progress.total, description=progress.phase)
-        if progress.last is not None and progress.last.measurement.warnings:
-            remarks = "; ".join(progress.last.measurement.warnings)
-            self._rich.console.print(f"{progress.last.key}: {remarks}", style="dim", markup=False, highlight=False)
+        if progress.last is not None:
+            self._say(progress.last)
+
+    def _say(self, finished: Finished) -> None:
+        """Prints remarks, each text once: what holds for the device is not repeated for every network."""
+        remarks = [text for text in finished.measurement.warnings if text not in self._said]
+        self._said.update(remarks)
+        if remarks:
+            line = f"{finished.key}: {'; '.join(remarks)}"
+            self._rich.console.print(line, style="dim", markup=False, highlight=False)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

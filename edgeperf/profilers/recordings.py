@@ -40,24 +40,24 @@ def to_raw_run(recording: Mapping[str, Any], *, network: str, device: Device, pl
     """
     steps = {step["name"]: step for step in recording["steps"]}
     status, message = ending(recording)
-    events = list(_events(steps.get("run")))
+    said = list(events(steps.get("run")))
     return RawRun(
         network=network,
         device=device,
         plan=plan,
         status=status,
         message=message,
-        latencies_ms=_latencies(steps, events) if status == "ok" else (),
+        latencies_ms=_latencies(steps, said) if status == "ok" else (),
         sensor=sensor.name,
         sensor_missing=sensor.missing or _failure_of_sensor(steps.get("run")),
         sensor_lines=_stamped(steps["run"]["sensor"]) if "run" in steps else (),
         idle_lines=_stamped(recording["idle"]),
-        loaded_idle_lines=_loaded_idle(steps.get("run"), events),
-        windows=_windows(steps.get("run"), events, sensor.settle_s),
+        loaded_idle_lines=_loaded_idle(steps.get("run"), said),
+        windows=_windows(steps.get("run"), said, sensor.settle_s),
         outputs=dict(_outputs(steps)),
         state_before=recording["state_before"],
         state_after=recording["state_after"],
-        process_memory_kib=None if state.is_jetson(recording["state_before"]) else _process_memory(events),
+        process_memory_kib=None if _tells_memory(recording, sensor) else _process_memory(said),
         sampler_cpu_share=_sampler_share(steps.get("run")) if sensor.request else None,
         agent_sha256=recording["agent_sha256"],
     )
@@ -78,40 +78,44 @@ def ending(recording: Mapping[str, Any]) -> tuple[Status, str]:
     return "crashed", f"{failed['name']} ended with exit code {failed['returncode']}: {said}"
 
 
-def _events(step: Step | None) -> Iterator[dict[str, Any]]:
+def events(step: Step | None) -> Iterator[dict[str, Any]]:
+    """What the inference process said; a line that another message ran into is lost, and the counts tell."""
     for _, line in step["output"] if step else ():
         if line.startswith(_MARK):
-            yield json.loads(line.removeprefix(_MARK))
+            try:
+                yield json.loads(line.removeprefix(_MARK))
+            except json.JSONDecodeError:
+                continue
 
 
 def _stamped(lines: Sequence[Sequence[Any]]) -> tuple[tuple[float, str], ...]:
     return tuple((float(stamp), str(line)) for stamp, line in lines)
 
 
-def _latencies(steps: Mapping[str, Step], events: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+def _latencies(steps: Mapping[str, Step], said: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     times = steps.get("latency", {}).get("files", {}).get("times.json")
     if times is not None:
         try:
             return trtexec.parse_times(times)
         except InvalidInput:  # no times, which the reduction says
             return ()
-    return tuple(float(time) for event in events if event["event"] == "latency" for time in event["ms"])
+    return tuple(float(time) for event in said if event["event"] == "latency" for time in event["ms"])
 
 
 def _failure_of_sensor(step: Step | None) -> str | None:
     return step["sensor_error"] if step else None
 
 
-def _loaded_idle(step: Step | None, events: Sequence[Mapping[str, Any]]) -> tuple[tuple[float, str], ...]:
-    spans = [(event["begin"], event["end"]) for event in events if event["event"] == "idle"]
+def _loaded_idle(step: Step | None, said: Sequence[Mapping[str, Any]]) -> tuple[tuple[float, str], ...]:
+    spans = [(event["begin"], event["end"]) for event in said if event["event"] == "idle"]
     lines = _stamped(step["sensor"]) if step else ()
     return tuple((stamp, line) for stamp, line in lines for begin, end in spans if begin <= stamp <= end)
 
 
 def _windows(
-    step: Step | None, events: Sequence[Mapping[str, Any]], settle_s: float
+    step: Step | None, said: Sequence[Mapping[str, Any]], settle_s: float
 ) -> tuple[tuple[float, float, int | None], ...]:
-    counted = tuple((event["begin"], event["end"], event["runs"]) for event in events if event["event"] == "repeat")
+    counted = tuple((event["begin"], event["end"], event["runs"]) for event in said if event["event"] == "repeat")
     return counted or tuple((begin, end, None) for begin, end in _trtexec_windows(step, settle_s))
 
 
@@ -143,9 +147,14 @@ def _text(step: Step) -> str:
     return "\n".join(line for _, line in step["output"])
 
 
-def _process_memory(events: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
-    before = next((event["memory_kib"] for event in events if event["event"] == "before"), None)
-    peak = next((event["peak_kib"] for event in events if event["event"] == "after"), None)
+def _tells_memory(recording: Mapping[str, Any], sensor: Sensor) -> bool:
+    """Whether memory is told by the sensor: of the board, which CPU and GPU share, or of a host's GPU."""
+    return state.is_jetson(recording["state_before"]) or sensor.name == "nvml"
+
+
+def _process_memory(said: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+    before = next((event["memory_kib"] for event in said if event["event"] == "before"), None)
+    peak = next((event["peak_kib"] for event in said if event["event"] == "after"), None)
     return None if before is None or peak is None else (before, peak)
 
 

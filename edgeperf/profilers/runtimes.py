@@ -70,20 +70,31 @@ def _found(facts: Facts, tool: str) -> str | None:
 
 
 def keras_job(
-    job_id: str, recipe: Path, folder: Path, *, runtime: Runtime, sensor: Sensor, plan: Plan, env: Mapping[str, str]
+    job_id: str,
+    recipe: Path,
+    folder: Path,
+    *,
+    runtime: Runtime,
+    sensor: Sensor,
+    plan: Plan,
+    env: Mapping[str, str],
+    train_batch: int | None = None,
 ) -> Job:
     """The job that rebuilds a network from its recipe.
 
-    The files that say what to do are written to `folder`, which must stay until the job is done.
+    The files that say what to do are written to `folder`, which must stay until the job is done. With `train_batch` the
+    network's kernels are traced and training steps are timed too, after everything else.
     """
     with_power, profiled = sensor.request is not None, runtime.nvprof or runtime.nsys
     phases = ["latency"] * (not profiled) + ["idle", "plateau"] * with_power
+    phases += ["kernels", "training"] * (train_batch is not None)
     steps: list[dict[str, Any]] = []
     if profiled:
         steps += _profiler_steps(runtime, plan)
     if phases:
         argv = [runtime.python, INFERENCE.name, "job.json"]
-        steps.append({"name": "run", "argv": argv, "timeout_s": plan.timeout_s, "sample": True})
+        step = {"name": "run", "argv": argv, "timeout_s": plan.timeout_s, "sample": True}
+        steps.append({**step, "collect": ["trace.json"] * (train_batch is not None)})
     common = {
         "recipe": "recipe.json",
         "batch_size": plan.batch_size,
@@ -95,6 +106,7 @@ def keras_job(
         "settle_s": sensor.settle_s,
         "repeats": plan.repeats,
         "repeat_s": REPEAT_S,
+        "train_batch": train_batch,
     }
     for name, own in (("job.json", sorted(phases)), ("profiled.json", ["latency"])):
         (folder / name).write_text(json.dumps({**common, "phases": own}), encoding="utf-8")

@@ -29,6 +29,9 @@ from edgeperf.profilers.store import Finished, Store
 from edgeperf.profilers.transport import BoardGone, Connection, Local, Ssh
 from edgeperf.records import Device, Measurement, Plan
 
+GPU_ENV = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+"""Frameworks take GPU memory as they need it, so that what NVML shows is the network's."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -155,6 +158,9 @@ class Session:
         if item.is_onnx:
             raise InvalidInput("ONNX files run under TensorRT only, which this device lacks. Pass the Keras model")
         recipe_file, env = folder / "recipe.json", self._settings.env
+        if self._settings.host_gpu:
+            env = {**GPU_ENV, **env}
+
         return size, runtimes.keras_job(
             job_id, recipe_file, folder, runtime=self._runtime, sensor=self._sensor, plan=plan, env=env
         )

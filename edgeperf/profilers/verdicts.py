@@ -100,5 +100,7 @@ def _on_plan(run: RawRun) -> Iterator[str]:
         yield f"{len(run.windows)} power repeats instead of {run.plan.repeats}"
     if run.process_memory_kib is not None:
         yield "memory is that of the process, not of the whole machine"
+    if run.sensor == "nvml":
+        yield "memory is that of the GPU, all processes together"
     if run.sensor_missing is None and run.windows and not run.loaded_idle_lines:
         yield "idle power with the network loaded was not recorded: this runtime cannot wait before it runs"

@@ -22,7 +22,7 @@ from edgeperf.records import Plan
 
 MODEL = ["zoo:mobilenet-v1/MobileNet v1 0.25"]
 KEY = "MobileNet-v1-0.25_32"
-PLAN = Plan(timed_runs=12, warmup_runs=2, repeats=2, idle_s=0.1)
+PLAN = Plan(timed_runs=120, warmup_runs=2, repeats=2, idle_s=0.1)
 
 
 def ignore(_: Progress) -> None:
@@ -43,7 +43,7 @@ def test_a_network_is_measured_with_real_keras(campaign: Path) -> None:
     lines = [
         line.removeprefix("EDGEPERF ") for _, line in kept[0]["steps"][0]["output"] if line.startswith("EDGEPERF ")
     ]
-    times = next(event["ms"] for event in map(json.loads, lines) if event["event"] == "latency")
+    times = [time for event in map(json.loads, lines) if event["event"] == "latency" for time in event["ms"]]
     assert found.status == "ok"
     assert len(times) == PLAN.timed_runs
     assert found.latency_ms == pytest.approx(np.mean(times))
