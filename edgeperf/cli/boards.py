@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -21,11 +22,11 @@ def devices(json: Json = False) -> None:
     from edgeperf import surrogates
     from edgeperf.hardware import GPUS
 
-    predicted = {name: tuple(surrogates.load(name).metrics) for name in surrogates.devices()}
+    predicted = {name: tuple(surrogates.load(name).trained) for name in surrogates.devices()}
     names = [*predicted, *(name for name in GPUS if name not in predicted)]
     if json:
         rows = [
-            {"name": name, "predicts": predicted.get(name, ()), "gpu": GPUS[name].to_dict() if name in GPUS else None}
+            {"name": name, "predicts": predicted.get(name, ()), "gpu": asdict(GPUS[name]) if name in GPUS else None}
             for name in names
         ]
         print_json({"devices": rows})

@@ -144,10 +144,13 @@ def adapt(
     """Fit a surrogate for another board from 10 to 50 measurements of it."""
     from edgeperf.surrogates import adapt as adapt_to
 
-    adapted = adapt_to(surrogate, data, device=device, out=out, track=_track("Adapting"))
-    note(f"Cross-validated error on {device}: {adapted.cross_validated_mape:.1f} %.")
-    if adapted.next:
-        note(f"Measure next: {', '.join(adapted.next)}.")
+    adapted = adapt_to(surrogate, data, device=device, out=out)
+    note(
+        f"Fitted on {adapted.rows} measurements of {device}. Mean error on each of them, predicted from the others: "
+        f"{adapted.left_out_mape:.1f} % (one factor on the source surrogate: {adapted.source_mape:.1f} %)."
+    )
+    if adapted.advice:
+        note(f"Measuring these next would tell the most: {', '.join(adapted.advice)}.")
     typer.echo(adapted.path)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edgeperf.cli.options import Devices, InputSize, Json, Model, Models
-from edgeperf.cli.output import print_json, print_table
+from edgeperf.cli.options import Devices, InputSize, Json, Model, Models, Surrogates
+from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.units import METRICS
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 
 def features(model: Model, input_size: InputSize = None, json: Json = False) -> None:
     """Whole-network features: FLOPs, parameters, activations, layer counts."""
+    from edgeperf.network import FEATURES, read_network
     from edgeperf.network import features as features_of
-    from edgeperf.network import read_network
 
     network = read_network(model, input_size=input_size)
     values = features_of(network).values
@@ -33,7 +33,8 @@ def features(model: Model, input_size: InputSize = None, json: Json = False) -> 
         print_json({"network": network.name, "input_shape": network.input_shape, "features": counts})
         return
     title = f"{network.name}, input {_shape(network.input_shape)}"
-    print_table(title, ("feature", "value"), ((name, _count(value)) for name, value in values.items()))
+    print_table(title, ("feature", "value"), ((name, _count(values[name])) for name in FEATURES))
+    note(f"--json adds the {len(values) - len(FEATURES)} sums over layers that the surrogates read too.")
 
 
 def layers(model: Model, input_size: InputSize = None, json: Json = False) -> None:
@@ -56,14 +57,16 @@ def predict(
     models: Models,
     device: Devices,
     input_size: InputSize = None,
+    surrogates: Surrogates = None,
     json: Json = False,
 ) -> None:
     """Latency, GPU-rail power, energy and memory with 90 % intervals, predicted from the model file alone."""
     from edgeperf.network import read_network
-    from edgeperf.surrogates import predict as predict_on
+    from edgeperf.surrogates import load
 
     networks = [read_network(model, input_size=input_size) for model in models]
-    estimates = [found for network in networks for name in device for found in predict_on(network, device=name)]
+    boards = [load(name, surrogates) for name in device]
+    estimates = [found for network in networks for board in boards for found in board.estimate(network)]
     if json:
         print_json({"estimates": [estimate.to_dict() for estimate in estimates]})
         return

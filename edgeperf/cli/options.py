@@ -27,6 +27,9 @@ DataFolder = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="A dataset, or one of the published tables as it is.")
 ]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; made if there is none.")]
+Surrogates = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder of your own surrogates; without: those that ship.")
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of every random draw; stored with the results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where an earlier call with this --out was interrupted.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]

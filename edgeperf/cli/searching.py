@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgeperf.cli.options import Devices, OutFolder, Resume, Seed
+from edgeperf.cli.options import Devices, OutFolder, Resume, Seed, Surrogates
 from edgeperf.cli.output import note
 
 
@@ -51,9 +51,11 @@ def search(
     stalled_generations: Annotated[
         int | None, typer.Option(metavar="N", help="Stop after so many generations without gain in hypervolume.")
     ] = None,
+    surrogates: Surrogates = None,
     resume: Resume = False,
 ) -> None:
     """Search CNN variants for the Pareto front, for example of accuracy against energy."""
+    from edgeperf.surrogates import load
     from search import Limits, Question, run
 
     question = Question(
@@ -69,7 +71,8 @@ def search(
         warm_start=tuple(warm_start or ()),
     )
     limits = Limits(generations=generations, seconds=time_limit_s, stalled_generations=stalled_generations)
-    result = run(question, out=out, limits=limits, export=export, onnx=onnx, resume=resume)
+    predictors = {name: load(name, surrogates) for name in device}
+    result = run(question, out=out, limits=limits, export=export, onnx=onnx, resume=resume, surrogates=predictors)
     note(f"{len(result.points)} networks on the front, {len(result.models)} model files written.")
     if not result.points:
         note("No candidate meets every constraint; the report lists those that miss them least, and by how much.")
