@@ -175,6 +175,8 @@ def normalise(rows: pd.DataFrame) -> pd.DataFrame:
     for column, default in OPTIONAL_COLUMNS.items():
         if column not in rows.columns:
             rows[column] = default
+    for column in ("arch_id", "model_file"):
+        rows[column] = rows[column].astype(object).where(rows[column].notna(), None)
     rows["split"] = rows["split"].fillna(TRAIN)
     rows["input_size"] = rows["input_size"].astype(int)
     rows["value"] = rows["value"].astype(float)

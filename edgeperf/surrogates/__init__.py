@@ -26,7 +26,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from edgeperf.surrogates.adapt import adapt, advise
+    from edgeperf.surrogates.adaptation import adapt, advise
     from edgeperf.surrogates.algorithms import ALGORITHMS
     from edgeperf.surrogates.evaluation import evaluate
     from edgeperf.surrogates.shipped import Prediction, SurrogateSet, devices, load, predict
@@ -49,8 +49,8 @@ _HOME_OF = {
     "ALGORITHMS": "algorithms",
     "Prediction": "shipped",
     "SurrogateSet": "shipped",
-    "adapt": "adapt",
-    "advise": "adapt",
+    "adapt": "adaptation",
+    "advise": "adaptation",
     "devices": "shipped",
     "evaluate": "evaluation",
     "load": "shipped",

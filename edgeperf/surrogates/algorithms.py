@@ -104,10 +104,9 @@ def fit_algorithm(
         seed: for whatever is random.
 
     Raises:
-        InvalidInput: the name is unknown, there are too few rows, or all labels are equal.
+        InvalidInput: the name is unknown.
     """
     rows = training.rows
-    _require_learnable(rows)
     names = paper_features(training.metric)
     chosen = tuple(selected or names)
     estimator = _pipeline(algorithm(name).build(params, seed))
@@ -126,18 +125,6 @@ def algorithm(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         raise InvalidInput(f"Unknown algorithm {name!r}. Known: {', '.join(ALGORITHMS)}, physical, best.")
     return ALGORITHMS[name]
-
-
-def _require_learnable(rows: Rows) -> None:
-    if len(rows) < 2:
-        raise InvalidInput(
-            f"{rows.device} {rows.metric} has {len(rows)} training row(s); a surrogate needs two. Measure more."
-        )
-    if np.ptp(rows.value) == 0:
-        raise InvalidInput(
-            f"All {len(rows)} training labels of {rows.device} {rows.metric} are {rows.value[0]:g}; there is nothing "
-            "to learn. Check how they were measured."
-        )
 
 
 def _pipeline(estimator: Any) -> Any:

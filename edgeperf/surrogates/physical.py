@@ -99,8 +99,7 @@ class MemorySurrogate:
 
     def predict(self, features: Matrix) -> Vector:
         """(rows,) MiB."""
-        correction = self.correction.mean(_memory_descriptors(features))
-        return _footprint(features) @ self.prices * np.exp(correction)
+        return _footprint(features) @ self.prices * np.exp(self.correction.mean(descriptors(features)))
 
 
 def tune(training: Training, *, seed: int) -> Hyper:
@@ -174,7 +173,7 @@ def _fit_memory(training: Training, hyper: Hyper) -> MemorySurrogate:
     rows = training.of("memory_mib").rows
     prices = fit_prices(_footprint(rows.features), rows.value, ridge=MEMORY_RIDGE)
     missed = np.log(rows.value / (_footprint(rows.features) @ prices))
-    correction = fit_process(_memory_descriptors(rows.features), missed, np.asarray(hyper["memory"]))
+    correction = fit_process(descriptors(rows.features), missed, np.asarray(hyper["memory"]))
     return MemorySurrogate(prices=prices, correction=correction)
 
 
@@ -182,7 +181,7 @@ def _tune_memory(training: Training, seed: int) -> Hyper:
     rows = training.of("memory_mib").rows
     prices = fit_prices(_footprint(rows.features), rows.value, ridge=MEMORY_RIDGE)
     missed = np.log(rows.value / (_footprint(rows.features) @ prices))
-    return {"memory": optimise(_memory_descriptors(rows.features), missed, seed=seed).tolist()}
+    return {"memory": optimise(descriptors(rows.features), missed, seed=seed).tolist()}
 
 
 def _rates(features: Matrix, latency_ms: Vector, overhead_ms: float, overhead_per_call_ms: float) -> Matrix:
@@ -209,11 +208,6 @@ def _footprint(features: Matrix) -> Matrix:
         column(features, "num_layers"),
         column(features, "input_pixels") * column(features, "input_channels") * mib,
     ])  # fmt: skip
-
-
-def _memory_descriptors(features: Matrix) -> Matrix:
-    names = ("params", "activations", "num_layers", "input_pixels")
-    return np.column_stack([np.log(np.maximum(column(features, name), 1)) for name in names])
 
 
 _FITTERS: Final[Mapping[str, Callable[[Training, Hyper], Surrogate]]] = {

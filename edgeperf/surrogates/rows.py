@@ -132,13 +132,18 @@ class Corpus:
         return self._arrays(self.dataset.target(device, metric), device, metric)
 
     def training(self, device: str, metric: str) -> Training:
-        """Training rows of the device, without those that contradict themselves."""
+        """Training rows of the device, without those that contradict themselves.
+
+        Raises:
+            InvalidInput: there are fewer than two, or all labels are equal.
+        """
         targets = self.dataset.targets()
         others = sorted({d for d, m in targets if m == metric and d != device})
         elsewhere = tuple(Training(metric=metric, by_metric=self._training_rows(other)) for other in others)
         by_metric = self._training_rows(device)
         if metric not in by_metric or not len(by_metric[metric]):
             raise InvalidInput(f"{self.dataset.provenance.name} has no training rows for {metric} of {device}.")
+        _require_learnable(by_metric[metric])
         return Training(metric=metric, by_metric=by_metric, elsewhere=elsewhere)
 
     def _training_rows(self, device: str) -> dict[str, Rows]:
@@ -159,6 +164,18 @@ class Corpus:
             family=rows["family"].to_numpy(dtype=object),
             split=rows["split"].to_numpy(dtype=object),
             contradictory=self.contradictory.loc[rows.index].to_numpy(dtype=bool),
+        )
+
+
+def _require_learnable(rows: Rows) -> None:
+    if len(rows) < 2:
+        raise InvalidInput(
+            f"{rows.device} {rows.metric} has {len(rows)} training row(s); a surrogate needs two. Measure more."
+        )
+    if np.ptp(rows.value) == 0:
+        raise InvalidInput(
+            f"All {len(rows)} training labels of {rows.device} {rows.metric} are {rows.value[0]:g}; there is nothing "
+            "to learn. Check how they were measured."
         )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from edgeperf.errors import IncompatibleData, InvalidInput
 from edgeperf.network import FEATURE_NAMES, FEATURE_SCHEMA
 from edgeperf.surrogates.algorithms import FittedAlgorithm
+from edgeperf.surrogates.descriptors import COMPOSITION, DESCRIPTORS
 from edgeperf.surrogates.gaussian import GaussianProcess
 from edgeperf.surrogates.intervals import Interval
 from edgeperf.surrogates.physical import (
@@ -50,6 +51,7 @@ TRUSTED: Final = (
     "sklearn.compose._target.TransformedTargetRegressor",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
     "xgboost.sklearn.XGBRegressor",
     "builtins.bytearray",
@@ -106,6 +108,7 @@ def write(trained: Trained, path: Path) -> None:
         "algorithm": trained.algorithm,
         "feature_schema": FEATURE_SCHEMA,
         "feature_names": list(FEATURE_NAMES),
+        "descriptors": [*DESCRIPTORS, *COMPOSITION],
         "interval": asdict(trained.interval),
         "measured": list(trained.measured.names),
         "card": dict(trained.card),
@@ -197,6 +200,8 @@ def _require_current(path: Path, description: Mapping[str, Any]) -> None:
             f"{path}: feature schema is {description.get('feature_schema')} with {len(description['feature_names'])} "
             f"features, expected {FEATURE_SCHEMA} with {len(FEATURE_NAMES)}. {again}"
         )
+    if tuple(description["descriptors"]) != (*DESCRIPTORS, *COMPOSITION):
+        raise IncompatibleData(f"{path}: descriptors are {len(description['descriptors'])} others than these. {again}")
     if "libraries" in description:
         for library, version in _libraries().items():
             written = str(description["libraries"].get(library))
