@@ -55,8 +55,12 @@ def keras_model(template: dict, size: int):
             apply = getattr(keras.layers, layer_type)(**settings)
         tensors[name] = []
         for call in calls:
-            given = [tensors[source[0] if isinstance(source, list) else source][_node(source)] for source in _sources(call)]
-            tensors[name].append(apply(given if len(given) > 1 or kind in ("Add", "Concatenate", "Multiply") else given[0]))
+            given = [
+                tensors[source[0] if isinstance(source, list) else source][_node(source)] for source in _sources(call)
+            ]
+            tensors[name].append(
+                apply(given if len(given) > 1 or kind in ("Add", "Concatenate", "Multiply") else given[0])
+            )
     return keras.Model(
         [tensors[name][node] for name, node, _ in template["inputs"]],
         [tensors[name][node] for name, node, _ in template["outputs"]],

@@ -87,9 +87,7 @@ def merged(box: Lattice, found: Exposure, axis: str) -> Lattice:
     if first.size == old.size:
         return box
     weights: Array | int = int(counts[0]) if bool((counts == counts[0]).all()) else counts
-    new = Axis(
-        start=old.start, total=old.total, representatives=(first + old.start).astype(np.uint32), weights=weights
-    )
+    new = Axis(start=old.start, total=old.total, representatives=(first + old.start).astype(np.uint32), weights=weights)
     z, y, x, threads = (new if index == place else other for index, other in enumerate(box.axes))
     warps = _warps(inverse) if place == THREAD_AXIS else box.warps
     return Lattice(launch=box.launch, axes=(z, y, x, threads), warps=warps)

@@ -72,11 +72,7 @@ def program_of(flow: Flow, found: Slice, steps: tuple[tuple[Step, ...], ...]) ->
     """The program of a slice, with the closed forms of its loops."""
     instructions = flow.kernel.instructions
     guarded = tuple(
-        tuple(
-            index
-            for index in range(block.first, block.end)
-            if is_predicated(instructions[index])
-        )
+        tuple(index for index in range(block.first, block.end) if is_predicated(instructions[index]))
         for block in flow.blocks
     )
     predecessors = [0] * len(flow.blocks)

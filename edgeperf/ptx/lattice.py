@@ -215,5 +215,3 @@ def _halves(box: Lattice, place: int) -> Iterator[Lattice]:
     ):
         z, y, x, threads = (half if index == place else other for index, other in enumerate(box.axes))
         yield Lattice(launch=box.launch, axes=(z, y, x, threads), warps=box.warps)
-
-

@@ -206,9 +206,7 @@ class _Body:
         return all(kind is None or width_of(kind) == width for kind in kinds)
 
 
-def _compared(
-    flow: Flow, test: Block, body: _Body, *, continues_if_taken: bool
-) -> tuple[str, str, str, str] | None:
+def _compared(flow: Flow, test: Block, body: _Body, *, continues_if_taken: bool) -> tuple[str, str, str, str] | None:
     """Counter, bound, comparison and type of the test that decides whether the loop goes on."""
     comparison = body.last_write.get(test.guard or "")
     if comparison is None or comparison.name != "setp" or comparison.guard or len(comparison.operands) != 3:

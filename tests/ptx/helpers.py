@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 
-
 from edgeperf.ptx.analysis import analyze
 from edgeperf.ptx.counts import KernelCount
 from edgeperf.ptx.interpreter import Executed, interpret
@@ -55,5 +54,3 @@ def assert_agree(kernel: Kernel, launch: Launch) -> tuple[KernelCount, Executed]
     assert count.guard_true in (None, executed.guard_true)
     assert sum(count.opcodes.values()) == executed.executed == sum(count.categories.values())
     return count, executed
-
-

@@ -18,12 +18,18 @@ def mutated(text: str, seed: int) -> str:
 
 def _cut(text: str, chooser: random.Random) -> str:
     place = chooser.randrange(len(text) + 1)
-    return text[:place] if chooser.random() < 0.5 else text[:place] + text[min(len(text), place + chooser.randint(1, 40)) :]
+    return (
+        text[:place]
+        if chooser.random() < 0.5
+        else text[:place] + text[min(len(text), place + chooser.randint(1, 40)) :]
+    )
 
 
 def _character(text: str, chooser: random.Random) -> str:
     place = chooser.randrange(max(len(text), 1))
-    return text[:place] + chooser.choice("{}[]();:,.@!%$+-0129xXfrpdb_ \n\t\"/*\0é") + text[place + chooser.randint(0, 1) :]
+    return (
+        text[:place] + chooser.choice('{}[]();:,.@!%$+-0129xXfrpdb_ \n\t"/*\0é') + text[place + chooser.randint(0, 1) :]
+    )
 
 
 def _token(text: str, chooser: random.Random) -> str:
@@ -69,4 +75,6 @@ def _swap(text: str, chooser: random.Random) -> str:
 
 
 def _opcode(text: str, chooser: random.Random) -> str:
-    return re.sub(r"\badd\b", chooser.choice(("addd", "frobnicate", "mul", "bra", "ret", "ld", "call", "brx")), text, count=1)
+    return re.sub(
+        r"\badd\b", chooser.choice(("addd", "frobnicate", "mul", "bra", "ret", "ld", "call", "brx")), text, count=1
+    )

@@ -87,7 +87,9 @@ class Generator:
 
     def compare(self, target: str) -> None:
         word = self.random.choice(("eq", "ne", "lt", "le", "gt", "ge"))
-        kind, source = self.random.choice((("u32", "r"), ("s32", "r"), ("u64", "d"), ("s64", "d"), ("s16", "h"), ("u16", "h")))
+        kind, source = self.random.choice(
+            (("u32", "r"), ("s32", "r"), ("u64", "d"), ("s64", "d"), ("s16", "h"), ("u16", "h"))
+        )
         if kind == "u32" and self.random.random() < 0.2:
             word = self.random.choice(("lo", "ls", "hi", "hs"))
         combined = self.random.random() < 0.2
@@ -146,13 +148,17 @@ class Generator:
 
     def counted_loop(self) -> None:
         """A loop of one block; the start may lie just below where the counter wraps around."""
-        kind, register = self.random.choice((("u32", "%r20"), ("s32", "%r20"), ("u64", "%rd20"), ("s64", "%rd20"), ("s16", "%rs9")))
+        kind, register = self.random.choice(
+            (("u32", "%r20"), ("s32", "%r20"), ("u64", "%rd20"), ("s64", "%rd20"), ("s16", "%rs9"))
+        )
         width = int(kind[1:])
         step = self.random.choice((1, 1, 2, 3, 4, 32, -1, -2, -5))
         rounds = self.random.randint(0, 9)
         start = self.random.choice((0, 0, -step * 2, 2 ** (width - 1) - 3 * abs(step), 2**width - 2 * abs(step), 5))
         word = self.random.choice(("ne", "lt" if step > 0 else "gt", "le" if step > 0 else "ge", "eq"))
-        bound = start + step * (rounds + (word == "ne")) + (0 if word == "ne" else self.random.randint(0, abs(step) - 1))
+        bound = (
+            start + step * (rounds + (word == "ne")) + (0 if word == "ne" else self.random.randint(0, abs(step) - 1))
+        )
         suffix = {32: "s32", 64: "s64", 16: "s16"}[width]
         wrap = (bound + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if kind[0] == "s" else bound % 2**width
         label, origin = self.new_label(), start % 2**width
@@ -198,7 +204,9 @@ class Generator:
             self.lines.append(f"mad.lo.u32 %r{index}, %r35, %r36, %r{index};")
         self.lines += [f"cvt.u64.u32 %rd{index}, %r{index};" for index in range(LONGS)]
         self.lines += [f"cvt.u16.u32 %rs{index}, %r{index + 3};" for index in range(SHORTS)]
-        self.lines += [f"setp.gt.u32 %p{index}, %r{index}, {self.random.choice((0, 3, 17, 40))};" for index in range(PREDICATES)]
+        self.lines += [
+            f"setp.gt.u32 %p{index}, %r{index}, {self.random.choice((0, 3, 17, 40))};" for index in range(PREDICATES)
+        ]
         self.lines.append("ld.param.u64 %rd9, [k_out];")
 
     def shuffled(self) -> list[str]:

@@ -27,7 +27,9 @@ def test_nodes_that_cannot_be_reached_are_left_out() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(1, 12).flatmap(lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=2), min_size=n, max_size=n)))
+@given(
+    st.integers(1, 12).flatmap(lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=2), min_size=n, max_size=n))
+)
 def test_an_edge_back_leads_into_a_loop_that_holds_both_ends(successors: list[list[int]]) -> None:
     order = weak_topological_order(successors)
     position = {node: index for index, node in enumerate(order)}
@@ -49,7 +51,9 @@ def reachable(successors: list[list[int]], start: int) -> set[int]:
 
 
 def test_blocks_and_their_successors() -> None:
-    flow = control_flow(kernel_of("mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\n@!%p1 bra $A;\nbar.sync 0;\n$A:\nret;"))
+    flow = control_flow(
+        kernel_of("mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\n@!%p1 bra $A;\nbar.sync 0;\n$A:\nret;")
+    )
     first, barrier, last = flow.blocks
     assert (first.guard, first.negated, first.taken, first.otherwise) == ("%p1", True, 2, 1)
     assert barrier.successors == (2,)

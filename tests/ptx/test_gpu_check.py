@@ -79,7 +79,11 @@ def test_a_whole_network_counts_its_blocks_alike(shared_data: Path) -> None:
 
 def assembler() -> str | None:
     spec = importlib.util.find_spec("nvidia")
-    places = [Path(place) / "cuda_nvcc" / "bin" / "ptxas" for place in (spec.submodule_search_locations or [])] if spec else []
+    places = (
+        [Path(place) / "cuda_nvcc" / "bin" / "ptxas" for place in (spec.submodule_search_locations or [])]
+        if spec
+        else []
+    )
     return next((str(place) for place in places if place.exists()), shutil.which("ptxas"))
 
 
@@ -93,14 +97,18 @@ def test_rewritten_kernels_assemble(seed: int | None, tmp_path: Path) -> None:
     for version in (text, instrument(text, "k").text):
         # Assemblers of CUDA 13 have dropped sm_53.
         path.write_text(version.replace(".version 8.8", ".version 8.0").replace(".target sm_53", ".target sm_90"))
-        done = subprocess.run([ptxas, "-arch=sm_90", path, "-o", tmp_path / "kernel.cubin"], capture_output=True, text=True)
+        done = subprocess.run(
+            [ptxas, "-arch=sm_90", path, "-o", tmp_path / "kernel.cubin"], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
 
 
 def test_rewriting_keeps_the_rest_of_the_text() -> None:
     rewritten = instrument(CONVOLUTION, "k").text
     kept = [line for line in rewritten.split("\n") if COUNTERS not in line]
-    assert [line.strip() for line in kept if line.strip()] == [line.strip() for line in CONVOLUTION.split("\n") if line.strip()]
+    assert [line.strip() for line in kept if line.strip()] == [
+        line.strip() for line in CONVOLUTION.split("\n") if line.strip()
+    ]
 
 
 def test_what_cannot_be_rewritten_is_refused() -> None:
@@ -153,7 +161,9 @@ class FakeCupy:
 
 def run_text(text: str, name: str, grid: Any, block: Any) -> list[int]:
     blocks = text.count(f"[{COUNTERS}+")
-    return counted(Instrumented(text=text, kernel=name, blocks=("",) * blocks), Launch(kernel=name, grid=grid, block=block))
+    return counted(
+        Instrumented(text=text, kernel=name, blocks=("",) * blocks), Launch(kernel=name, grid=grid, block=block)
+    )
 
 
 def test_cupy_binding() -> None:

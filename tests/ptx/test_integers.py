@@ -17,7 +17,29 @@ from edgeperf.ptx.slicing import backward_slice
 from tests.ptx.helpers import HEADER
 from tests.ptx.random_kernels import OPERATIONS, REGISTERS
 
-EDGES = (0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
+EDGES = (
+    0,
+    1,
+    2,
+    3,
+    15,
+    16,
+    31,
+    32,
+    33,
+    63,
+    64,
+    127,
+    128,
+    255,
+    256,
+    2**15,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**63,
+    2**64 - 1,
+)
 WIDTHS = {"r": 32, "d": 64, "h": 16}
 
 
@@ -63,7 +85,10 @@ def test_shifts_clamp_at_the_width_and_beyond() -> None:
         (-1, 0, 0, 0xFFFFFFFF),
     ):
         for opcode, expected in (("shl.b32", left), ("shr.u32", logical), ("shr.s32", arithmetic)):
-            assert value_of([*load, f"{opcode} %r1, %r0, {amount};"], "r", "%r1") == (expected, expected), (opcode, amount)
+            assert value_of([*load, f"{opcode} %r1, %r0, {amount};"], "r", "%r1") == (expected, expected), (
+                opcode,
+                amount,
+            )
 
 
 @pytest.mark.parametrize(

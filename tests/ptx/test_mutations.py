@@ -16,7 +16,9 @@ from tests.ptx.random_kernels import random_kernel
 
 BUDGET = Budget(block_runs=1_500, numbers=2**24)
 
-CONVOLUTION = HEADER + """
+CONVOLUTION = (
+    HEADER
+    + """
 .visible .entry k(
 	.param .u64 .ptr .align 16 k_param_0,
 	.param .u64 .ptr .align 256 k_param_1
@@ -62,6 +64,7 @@ $L__BB0_4:
 
 }
 """
+)
 LAUNCH = Launch(kernel="k", grid=(2, 1, 1), block=(64, 1, 1))
 
 

@@ -142,7 +142,14 @@ def test_what_is_wrong_is_named_with_its_line(text: str, line: int, what: str) -
 
 @pytest.mark.parametrize(
     "instruction",
-    ["frobnicate.u32 %r1, %r2;", "add.quux.u32 %r1, %r2, %r2;", "add.u32 %r1, %r2;", "ret 5;", "bra $L, $L;", "add.u32;"],
+    [
+        "frobnicate.u32 %r1, %r2;",
+        "add.quux.u32 %r1, %r2, %r2;",
+        "add.u32 %r1, %r2;",
+        "ret 5;",
+        "bra $L, $L;",
+        "add.u32;",
+    ],
 )
 def test_unknown_instructions_are_refused_even_where_they_decide_nothing(instruction: str) -> None:
     with pytest.raises(Refused, match=instruction.split(".")[0].split()[0]):

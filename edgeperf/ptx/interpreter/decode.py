@@ -53,7 +53,9 @@ def decode(operands: Operands, instruction: Instruction, opcode: Opcode) -> Run:
 
 
 _SOURCES = {
-    name: sum(parameter.default is inspect.Parameter.empty for parameter in inspect.signature(function).parameters.values())
+    name: sum(
+        parameter.default is inspect.Parameter.empty for parameter in inspect.signature(function).parameters.values()
+    )
     for table in (floats.FUNCTIONS, scalars.SIMPLE)
     for name, function in table.items()
     if function not in (min, max)
