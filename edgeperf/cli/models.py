@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +12,8 @@ from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.units import METRICS
 
 if TYPE_CHECKING:
-    from edgeperf.records import Estimate, Layer, Shape
+    from edgeperf.layerwise.shares import LayerCost
+    from edgeperf.records import Estimate, Layer, Network, Shape
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +39,21 @@ def features(model: Model, input_size: InputSize = None, json: Json = False) -> 
     note(f"--json adds the {len(values) - len(FEATURES)} sums over layers that the surrogates read too.")
 
 
-def layers(model: Model, input_size: InputSize = None, json: Json = False) -> None:
-    """One row per layer: shapes, parameters, multiply-accumulates, FLOPs."""
+def layers(
+    model: Model,
+    input_size: InputSize = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="Also say where time and energy go on this device.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """One row per layer: shapes, parameters, multiply-accumulates, FLOPs; with a device, time and energy."""
     from edgeperf.network import read_network
 
     network = read_network(model, input_size=input_size)
+    if device is not None:
+        _layers_on(network, device, json=json)
+        return
     if json:
         print_json({"network": network.name, "layers": [layer.to_dict() for layer in network.layers]})
         return
@@ -76,6 +88,35 @@ def predict(
         (_estimate_row(estimate) for estimate in estimates),
         left=3,
     )
+
+
+def _layers_on(network: Network, device: str, *, json: bool) -> None:
+    from edgeperf.layerwise.shares import distributed
+    from edgeperf.surrogates import load
+
+    table = distributed(network, load(device))
+    if json:
+        rows = [{**layer.to_dict(), **asdict(cost)} for layer, cost in zip(network.layers, table.layers, strict=True)]
+        print_json({**asdict(table), "layers": rows})
+        return
+    print_table(
+        f"{network.name} on {device}, input {_shape(network.input_shape)}",
+        ("layer", "kind", "output", "latency", "share", "energy", "share", "bound by"),
+        (_cost_row(cost) for cost in table.layers),
+        left=2,
+    )
+    longest = ", ".join(f"{cost.name} {cost.latency_share:.0%}" for cost in table.dominant())
+    note(f"{table.note} Most time: {longest}.")
+
+
+def _cost_row(cost: LayerCost) -> tuple[str, ...]:
+    energy = (
+        ("-", "-")
+        if cost.energy_mj is None
+        else (METRICS["energy_mj"].format(cost.energy_mj), f"{cost.energy_share:.1%}")
+    )
+    latency = (METRICS["latency_ms"].format(cost.latency_ms), f"{cost.latency_share:.1%}")
+    return (cost.name, cost.kind, _shape(cost.output_shape), *latency, *energy, cost.bound)
 
 
 def _exact(value: float) -> float:
