@@ -31,8 +31,13 @@ Method = Literal["distributed", "predicted"]
 class PricedSurrogates(Protocol):
     """What this module needs of `edgeperf.surrogates.SurrogateSet`."""
 
-    device: str
-    trained: Mapping[str, Any]
+    @property
+    def device(self) -> str:
+        """Name of the device."""
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Metric → trained surrogate."""
 
     def estimate(self, network: Network, metrics: Sequence[str] | None = None) -> list[Estimate]:
         """One estimate per metric."""
