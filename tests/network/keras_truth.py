@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from edgeperf.records import Network
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """Within it, Keras builds models whose weights have shapes but no memory."""
+    import keras
+
+    keras.backend.clear_session(free_memory=False)
+    with keras.StatelessScope(initialize_variables=False):
+        yield
 
 
 def flat_layers(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -166,7 +166,6 @@ def random_model(draw: Draw) -> Any:
     """A functional Keras model of 2 to 12 steps with one or two inputs and outputs."""
     import keras
 
-    keras.backend.clear_session(free_memory=False)
     shape = (draw(st.integers(3, 33)), draw(st.integers(3, 33)), draw(st.integers(1, 6)))
     inputs = [keras.Input(shape)]
     images = [inputs[0]]
