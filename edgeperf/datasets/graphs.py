@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from edgeperf.datasets import icas_networks
 from edgeperf.datasets.architectures import read_templates
 from edgeperf.datasets.dataset import ARCHITECTURES_FILE, Dataset
 from edgeperf.errors import InvalidInput
@@ -66,6 +67,8 @@ def _graph(dataset: Dataset, arch_id: str | None, model_file: str | None, input_
         raise InvalidInput(f"{dataset.provenance.name} names graphs but was not read from a folder that holds them.")
     if arch_id is None:
         return read_network(dataset.root / str(model_file), input_size)
+    if icas_networks.is_known(arch_id):
+        return icas_networks.network(arch_id, input_size)
     collection = dataset.root / ARCHITECTURES_FILE
     template = read_templates(collection).get(arch_id)
     if template is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgeperf.datasets.dataset import Dataset, Provenance, build
+from edgeperf.datasets.icas_networks import PREFIX, convnet_id
 from edgeperf.errors import InvalidInput
 
 DEVICE = "jetson-nano-tensorrt"
@@ -57,10 +58,12 @@ def read(source: Path) -> Dataset:
         InvalidInput: a file is missing or lacks columns.
     """
     convnets = _read(source / CONVNETS_FILE, [*_LABELS, *_GENES, "params", "macs", "activations"])
-    convnets = convnets.assign(split="train", input_size=convnets["width"], family="ConvNet-" + convnets["family"])
+    ids = [convnet_id(*genes) for genes in convnets[["family", *_GENES[1:5]]].itertuples(index=False)]
+    convnets = convnets.assign(split="train", input_size=convnets["width"], arch_id=ids)
+    convnets["family"] = "ConvNet-" + convnets["family"]
     real = _read(source / REAL_MODELS_FILE, ["model", "input_size", "latency_ms", "params", "macs"])
     real = real.rename(columns={ours: theirs for theirs, ours in _LABELS.items() if ours != "memory_mib"})
-    real = real.assign(split="NCA", family="torchvision")
+    real = real.assign(split="NCA", family="torchvision", arch_id=PREFIX + real["model"])
     rows = pd.concat([_long(convnets), _long(real)], ignore_index=True)
     rows["network"] = rows["model"] + "@" + rows["input_size"].astype(str)
     return build(rows.assign(device=DEVICE), provenance=PROVENANCE, root=source)
@@ -79,7 +82,7 @@ def _read(path: Path, needed: list[str]) -> pd.DataFrame:
 
 def _long(table: pd.DataFrame) -> pd.DataFrame:
     wide = table.rename(columns=_LABELS)
-    keep = ["model", "family", "input_size", "split", "params", "macs", "activations", *_GENES[1:]]
+    keep = ["model", "arch_id", "family", "input_size", "split", "params", "macs", "activations"]
     wide = wide[[column for column in [*keep, *_LABELS.values()] if column in wide.columns]]
     labels = [label for label in _LABELS.values() if label in wide.columns]
     rows = wide.melt(

@@ -18,12 +18,17 @@ from edgeperf.surrogates.arrays import Matrix, Vector
 _PLACE: Final = {name: place for place, name in enumerate(FEATURE_NAMES)}
 _FIRST_QUANTITY: Final = len(FEATURE_NAMES) - len(QUANTITY_NAMES)
 
+_SHARES_OF_MACS: Final = ("first", "conv3_strided", "conv_large", "depthwise_strided")
+_SHARES_OF_PASSES: Final = ("add", "multiply", "pad", "slice", "shuffle", "pool")
+
 DESCRIPTORS: Final = (
     "log MACs", "log bytes of activations", "log bytes of weights", "log convolutions and dense layers",
     "log element-wise passes", "log input size", "depthwise share of MACs", "pointwise share of MACs",
     "3x3 share of MACs", "concatenated share of bytes", "smooth activations' share of bytes",
     "batch normalisation's share of bytes", "depthwise share of convolutions", "log MACs per convolution",
     "log bytes per call", "log2 of the input size's largest power of two",
+    *(f"{name} share of MACs" for name in _SHARES_OF_MACS),
+    *(f"{name} share of element-wise traffic" for name in _SHARES_OF_PASSES),
 )  # fmt: skip
 """What `descriptors` returns, in order."""
 
@@ -44,7 +49,8 @@ def descriptors(features: Matrix) -> Matrix:
     weights = _total(features, CONV_CLASSES, "bytes_weights")
     convolutions = _total(features, CONV_CLASSES, "count")
     passes = _total(features, PASS_CLASSES, "count")
-    moved = _total(features, CONV_CLASSES, "bytes_out") + _total(features, PASS_CLASSES, "bytes")
+    passed = _total(features, PASS_CLASSES, "bytes")
+    moved = _total(features, CONV_CLASSES, "bytes_out") + passed
     return np.column_stack([
         np.log(macs),
         np.log(moved),
@@ -62,6 +68,8 @@ def descriptors(features: Matrix) -> Matrix:
         np.log(macs / convolutions),
         np.log(moved / (convolutions + passes)),
         _alignment(column(features, "input_width")),
+        *(column(features, f"{name}_macs") / macs for name in _SHARES_OF_MACS),
+        *(column(features, f"{name}_bytes") / passed for name in _SHARES_OF_PASSES),
     ])  # fmt: skip
 
 
