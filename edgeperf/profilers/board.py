@@ -18,10 +18,11 @@ from typing import Any
 
 from edgeperf.errors import BoardError
 from edgeperf.profilers.conversation import Conversation
-from edgeperf.profilers.transport import AGENT, INFERENCE, BoardGone, Connection
+from edgeperf.profilers.transport import AGENT, INFERENCE, BoardBusy, BoardGone, Connection
 
 OnPhase = Callable[[str], None]
 LEASE_S = 30.0
+"""How long an agent goes on without a sign of its host."""
 _ANSWER_LIMIT_S = 60.0
 _HOST_GONE, _TIMED_OUT = 3, 124
 _ADVICE = {
@@ -103,7 +104,7 @@ class Board:
         """The recording of a job, and where it still lies on the board.
 
         Raises:
-            BoardError: the agent refused or failed, or (`BoardGone`) the board went away.
+            BoardError: the agent failed, or refused (`BoardBusy`), or the board went away (`BoardGone`).
         """
         waiting = self.prepare().recordings
         if job.id in waiting:
@@ -153,7 +154,8 @@ class Board:
         name, returncode = self.connection.name, conversation.returncode
         if failed:
             message = f"{name}: {failed['message']}. {_ADVICE[failed['reason']]}"
-            return BoardError(message, command=AGENT.name, returncode=returncode)
+            kind = BoardBusy if failed["reason"] == "busy" else BoardError
+            return kind(message, command=AGENT.name, returncode=returncode)
         if returncode in (None, _HOST_GONE, _TIMED_OUT):
             return BoardGone(f"The agent on {name} was cut off.", command=AGENT.name, returncode=returncode)
         return self.connection.explain(returncode, conversation.stderr, AGENT.name)

@@ -11,24 +11,26 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from edgeperf.errors import InvalidInput
+from edgeperf.errors import BoardError, InvalidInput
 from edgeperf.network import read_network
 from edgeperf.profilers import onnx_export, recordings, runtimes, sensors, state
-from edgeperf.profilers.board import Board, Facts, Job, OnPhase
+from edgeperf.profilers.board import LEASE_S, Board, Facts, Job, OnPhase
 from edgeperf.profilers.items import Item
 from edgeperf.profilers.recipes import to_config
 from edgeperf.profilers.reduce import reduce
 from edgeperf.profilers.runtimes import Runtime
 from edgeperf.profilers.sensors import Sensor
 from edgeperf.profilers.store import Finished, Store
-from edgeperf.profilers.transport import BoardGone, Connection, Local, Ssh
+from edgeperf.profilers.transport import BoardBusy, BoardGone, Connection, Local, Ssh
 from edgeperf.records import Device, Measurement, Plan
 
+T = TypeVar("T")
+_CLEAN_UP_S = 15.0
 GPU_ENV = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 """Frameworks take GPU memory as they need it, so that what NVML shows is the network's."""
 
@@ -79,7 +81,7 @@ class Session:
         )
         self._connection = connection
         self._board = Board(connection, root=settings.root)
-        self._survey(_patiently(self._board.prepare, settings.patience_s))
+        self._survey(self._wait_for_board())
 
     def measure(self, item: Item, on_phase: OnPhase | None = None) -> Finished:
         """The measurement, on disk.
@@ -98,9 +100,9 @@ class Session:
     def _run(self, item: Item, size: int, job: Job, on_phase: OnPhase | None) -> Finished:
         for attempt in range(self._settings.attempts):
             try:
-                recording, remote = self._board.measure(job, on_phase)
+                recording, remote = self._wait_for_turn(job, on_phase)
             except BoardGone as gone:
-                self._survey(_patiently(self._board.prepare, self._settings.patience_s))
+                self._survey(self._wait_for_board())
                 if attempt + 1 == self._settings.attempts:
                     return self._failure(item, size, "gone", f"the board went away {attempt + 1} times: {gone}")
                 continue
@@ -108,6 +110,14 @@ class Session:
             self._forget(remote)
             return finished
         raise ValueError("attempts must be at least 1")
+
+    def _wait_for_board(self) -> Facts:
+        return _patiently(self._board.prepare, BoardGone, self._settings.patience_s)
+
+    def _wait_for_turn(self, job: Job, on_phase: OnPhase | None) -> tuple[dict[str, Any], str]:
+        """The recording and its place, once an agent whose host has died lets the board go."""
+        patience_s = min(self._settings.patience_s, LEASE_S + _CLEAN_UP_S)
+        return _patiently(lambda: self._board.measure(job, on_phase), BoardBusy, patience_s)
 
     def _finish(self, item: Item, size: int, recording: Mapping[str, Any]) -> Finished:
         run = recordings.to_raw_run(
@@ -177,18 +187,17 @@ class Session:
             return
 
 
-def _patiently(prepare: Any, patience_s: float) -> Facts:
-    """What `prepare` returns once the board answers.
+def _patiently(action: Callable[[], T], passing: type[BoardError], patience_s: float) -> T:
+    """What `action` returns once it no longer raises `passing`.
 
     Raises:
-        BoardGone: it did not within `patience_s`.
+        BoardError: it still did after `patience_s`, or it raised something else.
     """
     end, pause_s = time.monotonic() + patience_s, 2.0
     while True:
         try:
-            facts: Facts = prepare()
-            return facts
-        except BoardGone:
+            return action()
+        except passing:
             if time.monotonic() + pause_s > end:
                 raise
         time.sleep(pause_s)

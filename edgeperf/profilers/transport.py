@@ -50,6 +50,10 @@ class BoardGone(BoardError):  # noqa: N818 - a state of the board, not only an e
     """The board does not answer now, and may answer later."""
 
 
+class BoardBusy(BoardError):  # noqa: N818 - as above
+    """Another measurement runs there, perhaps one whose host has just died."""
+
+
 class Connection(Protocol):
     """A machine on which the agent can run."""
 

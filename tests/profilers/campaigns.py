@@ -42,7 +42,6 @@ def run(out: Path, board: Path, *, costs: dict[str, dict[str, Any]] | None = Non
             device="jetson-nano",
             out=out,
             ssh_config=board / "ssh_config",
-            board_folder=str(board / "work"),
             root=str(board / "root"),
             **given,
         )

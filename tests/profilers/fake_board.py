@@ -18,6 +18,7 @@ import pytest
 
 FAKE = Path(__file__).with_name("fake")
 SSHD = "/usr/sbin/sshd"
+SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 PYTHON_3_6 = Path.home() / ".pyenv/versions/3.6.15/bin/python3.6"
 
 FILES = {
@@ -53,24 +54,22 @@ def ensure_sshd() -> None:
 class FakeBoard:
     """A Jetson Nano with JetPack 4.6, as far as the agent can tell."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "nano") -> None:
         self.folder = folder
+        self.name = name
         self.state = folder / "state"
         self.root = folder / "root"
         self.bin = folder / "bin"
-        self.workdir = folder / "work"
+        self.home = folder / "home"
+        self.workdir = self.home / ".cache/edgeperf"
         self.ssh_config = folder / "ssh_config"
         self._sshd: subprocess.Popen[bytes] | None = None
-        for path in (self.state, self.root, self.bin):
+        for path in (self.state, self.root, self.bin, self.home):
             path.mkdir(parents=True)
         for name, text in FILES.items():
             self.write(name, text)
         self._install_tools()
         self._write_ssh_files()
-
-    @property
-    def name(self) -> str:
-        return "nano"
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -83,6 +82,8 @@ class FakeBoard:
     def _install_tools(self) -> None:
         python = PYTHON_3_6 if PYTHON_3_6.exists() else Path(sys.executable)
         self._script("python3", f'exec {python} "$@"')
+        # Every board has a home of its own, which a session begins in
+        self._script("login", f'cd {self.home}; exec sh -c "$SSH_ORIGINAL_COMMAND"')
         self._script("nvpmodel", "printf 'NV Power Mode: MAXN\\n0\\n'")
         for tool in ("tegrastats", "trtexec"):
             self._script(tool, f'exec {sys.executable} {FAKE / tool}.py "$@"')
@@ -105,7 +106,8 @@ class FakeBoard:
         (self.folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host_key\nPidFile {self.folder}/pid\n"
             f"AuthorizedKeysFile {self.folder}/authorized_keys\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"
-            f"Subsystem sftp internal-sftp\nSetEnv PATH={path} FAKE_STATE={self.state} PYTHONPATH={FAKE}\n"
+            f"Subsystem sftp {SFTP_SERVER} -d {self.home}\nForceCommand {self.bin}/login\n"
+            f"SetEnv PATH={path} FAKE_STATE={self.state} PYTHONPATH={FAKE}\n"
         )
         self.ssh_config.write_text(
             f"Host {self.name}\n  HostName 127.0.0.1\n  Port {self.port}\n  User {getpass.getuser()}\n"

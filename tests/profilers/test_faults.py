@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +20,7 @@ import pytest
 from edgeperf.errors import BoardError
 from edgeperf.profilers.progress import Progress
 from edgeperf.profilers.store import Store
-from edgeperf.profilers.transport import BoardGone
+from edgeperf.profilers.transport import BoardBusy, BoardGone
 from edgeperf.records import Measurement
 from tests.profilers.campaigns import COSTS, PLAN, SIZES, run
 from tests.profilers.fake_board import FakeBoard
@@ -180,18 +182,23 @@ def test_a_jumping_clock_changes_no_label(fake_board: FakeBoard, tmp_path: Path)
     assert_truth(tmp_path, SIZES[:1])
 
 
-@pytest.mark.slow
 def test_a_board_that_somebody_else_measures_on_is_left_alone(fake_board: FakeBoard, tmp_path: Path) -> None:
-    caught: list[BoardError] = []
+    fake_board.workdir.mkdir(parents=True)
+    with (fake_board.workdir / "agent.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BoardBusy, match="another measurement runs"):
+            run(tmp_path, fake_board.folder, input_sizes=SIZES[:1], patience_s=1.0)
+    assert measurements(tmp_path) == {}
 
-    def intrude() -> None:
-        with pytest.raises(BoardError, match="another measurement runs") as refused:
-            run(tmp_path / "second", fake_board.folder, input_sizes=SIZES[:1])
-        caught.append(refused.value)
 
-    run(tmp_path / "first", fake_board.folder, input_sizes=SIZES[:1], progress=once_at("run", intrude))
-    assert caught
-    assert_truth(tmp_path / "first", SIZES[:1])
+@pytest.mark.slow
+def test_a_board_whose_other_host_has_died_is_waited_for(fake_board: FakeBoard, tmp_path: Path) -> None:
+    fake_board.workdir.mkdir(parents=True)
+    with (fake_board.workdir / "agent.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(5.0, fcntl.flock, (lock.fileno(), fcntl.LOCK_UN)).start()
+        run(tmp_path, fake_board.folder, input_sizes=SIZES[:1])
+    assert_truth(tmp_path, SIZES[:1])
 
 
 def kill_and_resume(board: FakeBoard, out: Path, times: int) -> None:

@@ -43,7 +43,7 @@ def test_what_may_pass_is_waited_for(stderr: str) -> None:
 def test_files_with_odd_names_go_there_and_back(fake_board: FakeBoard, tmp_path: Path) -> None:
     source = tmp_path / 'a "quoted" \\ name'
     source.write_bytes(bytes(range(256)))
-    board = Ssh(fake_board.name, workdir=str(fake_board.workdir), config_file=fake_board.ssh_config)
+    board = Ssh(fake_board.name, config_file=fake_board.ssh_config)
     for _ in range(2):  # the second replaces the first
         board.put({"odd name; $(touch x)": source})
     remote = f"{fake_board.workdir}/odd name; $(touch x)"

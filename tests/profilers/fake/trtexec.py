@@ -20,6 +20,14 @@ def option(name: str) -> str | None:
     return next((word.partition("=")[2] for word in sys.argv if word.startswith(f"--{name}=")), None)
 
 
+def costs(onnx: Path) -> dict:
+    """What a test wrote in the place of the ONNX file; the same for every real file."""
+    try:
+        return json.loads(onnx.read_text())
+    except ValueError:
+        return {"name": "real", "ms": 5.0, "mw": 2400.0}
+
+
 def fail(network: dict) -> None:
     fault = network.get("fault")
     if fault == "oom":
@@ -35,7 +43,7 @@ def fail(network: dict) -> None:
 
 def main() -> None:
     if option("onnx"):
-        network = json.loads(Path(option("onnx") or "").read_text())
+        network = costs(Path(option("onnx") or ""))
         Path(option("saveEngine") or "").write_text(json.dumps(network))
         return
     network = json.loads(Path(option("loadEngine") or "").read_text())
