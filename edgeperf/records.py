@@ -156,7 +156,8 @@ class Plan(_AsRow):
     Attributes:
         timed_runs: each on a random image of its own.
         repeats: windows of inferences back to back, each of which gives one peak; the label is their median.
-        sample_period_ms: what the sensor is asked for; a board may take longer.
+        sample_period_ms: what the sensor is asked for; a board may take longer. No sensor renews its reading much
+            faster than the default, and asking more often costs processor time that the network then lacks.
         idle_s: how long idle power is recorded, before the network is loaded and again with it loaded.
         timeout_s: of one network on the device, all repeats together.
     """
@@ -166,7 +167,7 @@ class Plan(_AsRow):
     warmup_runs: int = 10
     timed_runs: int = 100
     repeats: int = 50
-    sample_period_ms: float = 1.0
+    sample_period_ms: float = 20.0
     idle_s: float = 30.0
     timeout_s: float = 900.0
 

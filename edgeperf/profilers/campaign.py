@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgeperf.profilers import cluster, page, recordings, results
+from edgeperf.errors import InvalidInput
+from edgeperf.profilers import cluster, nvml, page, recordings, results
 from edgeperf.profilers.board import OnPhase
 from edgeperf.profilers.items import Item, expand
 from edgeperf.profilers.progress import Bar, Progress
@@ -21,6 +22,10 @@ from edgeperf.profilers.store import Finished, Store
 from edgeperf.records import Plan
 
 Tell = Callable[[Progress], None]
+HOST_CPU = "host-cpu"
+CPU_ENV = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}
+"""Keeps frameworks off a GPU that the host may have."""
+_TEGRA = Path("/etc/nv_tegra_release")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,7 @@ def profile(
     runtime: str = "auto",
     input_sizes: Sequence[int] = (),
     resume: bool = False,
-    host_gpu: bool = False,
+    host_gpu: bool | None = None,
     env: Mapping[str, str] | None = None,
     ssh_config: Path | None = None,
     board_folder: str = ".cache/edgeperf",
@@ -69,7 +74,8 @@ def profile(
         runtime: ``"auto"``, ``"keras"`` or ``"trtexec"``.
         input_sizes: sizes in pixels to measure each network at; its own where empty.
         resume: go on with what is in `out`.
-        host_gpu: without a board, whether networks run on this host's NVIDIA GPU.
+        host_gpu: without a board, whether networks run on this host's NVIDIA GPU; None: where there is one that can be
+            measured and the device is not called ``"host-cpu"``.
         env: variables for what runs the networks, e.g. ``{"KERAS_BACKEND": "jax"}``.
         ssh_config: file for ``ssh -F``, where not the user's own configuration.
         board_folder: for the agent's files on a board, relative to the user's home.
@@ -81,16 +87,19 @@ def profile(
         Counts, and where dataset and page lie. They are written on an interruption too.
 
     Raises:
-        InvalidInput: a model or the folder cannot be used.
+        InvalidInput: a model or the folder cannot be used, or a board's name was given to this machine.
         IncompatibleData: `resume`, but the folder was begun with something else.
         BoardError: a board needs a person, or stayed away.
     """
+    if not boards:
+        _require_host(device)
+    gpu = not boards and (host_gpu if host_gpu is not None else device != HOST_CPU and nvml.why_missing() is None)
     settings = Settings(
         device=device,
         plan=plan or Plan(),
         runtime=runtime,
-        host_gpu=host_gpu,
-        env=dict(env or {}),
+        host_gpu=gpu,
+        env={**({} if gpu or boards else CPU_ENV), **(env or {})},
         ssh_config=ssh_config,
         board_folder=board_folder,
         root=root,
@@ -98,7 +107,7 @@ def profile(
     )
     queue, store = expand(models, input_sizes), Store(out)
     with store.locked():
-        asked = {"device": device, "runtime": runtime, "host_gpu": host_gpu, "plan": settings.plan.to_dict()}
+        asked = {"device": device, "runtime": runtime, "host_gpu": gpu, "plan": settings.plan.to_dict()}
         store.agree(asked, resume=resume)
         finished = store.keys()
         due = [item for item in queue if item.key not in finished]
@@ -109,6 +118,15 @@ def profile(
             finally:
                 summary = _write_results(store)
     return summary
+
+
+def _require_host(device: str) -> None:
+    """Keeps this machine's figures from being filed under a board's name."""
+    if device.startswith("jetson") and not _TEGRA.exists():
+        raise InvalidInput(
+            f"{device} is no name for this machine. Name the board with --board user@host, "
+            f"or measure this machine as --device {HOST_CPU}."
+        )
 
 
 def rederive(out: Path) -> Summary:

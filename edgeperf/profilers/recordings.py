@@ -53,7 +53,7 @@ def to_raw_run(recording: Mapping[str, Any], *, network: str, device: Device, pl
         sensor_lines=_stamped(steps["run"]["sensor"]) if "run" in steps else (),
         idle_lines=_stamped(recording["idle"]),
         loaded_idle_lines=_loaded_idle(steps.get("run"), said),
-        windows=_windows(steps.get("run"), said, sensor.settle_s),
+        windows=_windows(steps.get("run"), said, sensor.settle_s)[: plan.repeats],
         outputs=dict(_outputs(steps)),
         state_before=recording["state_before"],
         state_after=recording["state_after"],

@@ -89,7 +89,8 @@ def _on_board(run: RawRun) -> Iterator[str]:
     for cause in state.throttling(before, after):
         yield f"throttling: {cause}"
     if run.sampler_cpu_share is not None and run.sampler_cpu_share > LARGEST_SAMPLER_SHARE:
-        yield f"the sampler took {run.sampler_cpu_share:.1%} of a core; use a longer --sample-period"
+        share = f"{run.sampler_cpu_share:.1%}"
+        yield f"the sampler took {share} of a core, which the network lacked; a longer sample_period_ms costs less"
 
 
 def _on_plan(run: RawRun) -> Iterator[str]:

@@ -93,6 +93,11 @@ def test_labels_follow_from_recordings_again(campaign: Path) -> None:
     assert list(store.finished()) == [done]
 
 
+def test_this_machine_is_not_filed_under_the_name_of_a_board(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="--board user@host"):
+        profile(MODEL, device="jetson-tx2", out=tmp_path, progress=ignore)
+
+
 def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
     with Store(tmp_path).locked(), pytest.raises(InvalidInput, match="Another campaign"), Store(tmp_path).locked():
         pass
