@@ -50,7 +50,7 @@ def network(arch_id: str, input_size: int) -> Network:
 
 
 def _convnet(name: str, sort: str, layers: int, filters: int, kernels: tuple[int, int], size: int) -> Network:
-    """Convolutions, plain or depthwise and pointwise, with ReLUs; padding shrinks to 1 once a kernel is small or odd."""
+    """Convolutions, plain or depthwise and pointwise, with ReLUs; padding stays 1 once a kernel was small or odd."""
     space = LayerNamespace()
     x = start = space.Input((size, size, 3))
     padding = 2

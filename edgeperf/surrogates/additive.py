@@ -69,11 +69,13 @@ def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RI
         ridge: one for all prices, or one per price.
 
     Returns:
-        (quantities,) price per unit of each quantity, in the unit of `values`.
+        (quantities,) price per unit of each quantity, in the unit of `values`; 0 for quantities that no row has.
     """
     from scipy.optimize import nnls
 
-    scale = quantities.mean(axis=0) + np.finfo(float).tiny
+    mean = quantities.mean(axis=0)
+    measured = mean > 0
+    scale = np.where(measured, mean, 1.0)
     shares = quantities / scale / values[:, None]
     normal = shares.T @ shares
     normal += np.diag(np.broadcast_to(ridge, len(scale)) * len(values) * shares.mean() ** 2)
@@ -81,4 +83,4 @@ def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RI
     root = np.linalg.cholesky(normal)
     target = np.linalg.solve(root, shares.sum(axis=0))
     prices, _ = nnls(root.T, target, maxiter=200 * len(scale))
-    return np.asarray(prices / scale, dtype=float)
+    return np.where(measured, prices / scale, 0.0)

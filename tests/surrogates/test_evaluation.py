@@ -22,11 +22,11 @@ def test_one_row_per_device_metric_algorithm_and_split(paper_boards: Dataset, tm
         paper_boards, devices=["board-b"], metrics=["latency_ms"], algorithms=["poly", "best"], predictions=csv
     )
     wanted = [(algorithm, split) for algorithm in ("poly", "best") for split in ("NIS", "NCV")]
-    wanted = [(algorithm, split) for algorithm in ("poly", "best") for split in ("NIS", "NCV")]
     assert [(s.algorithm, s.split) for s in scores] == wanted
     table = pd.read_csv(csv)
     assert list(table.columns) == [
-        "device", "metric", "algorithm", "split", "model", "input_size", "measured", "predicted", "low", "high", "in_range",
+        "device", "metric", "algorithm", "split", "model", "input_size", "measured", "predicted", "low", "high",
+        "in_range",
     ]  # fmt: skip
     for score in scores:
         rows = table[(table["algorithm"] == score.algorithm) & (table["split"] == score.split)]
