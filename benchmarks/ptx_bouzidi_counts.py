@@ -35,7 +35,7 @@ def keras_model(template: dict, size: int):
     import keras
 
     tensors: dict[str, list] = {}
-    zeros = {name: "zeros" for name in ("kernel_initializer", "bias_initializer")}
+    zeros = dict.fromkeys(("kernel_initializer", "bias_initializer"), "zeros")
     for name, kind, config, calls in template["layers"]:
         if kind == "InputLayer":
             tensors[name] = [keras.Input((size, size, 3))]
@@ -76,7 +76,6 @@ def _node(source) -> int:
 
 
 def _activation(key: str, value):
-    import keras
 
     names = {"_relu6": "relu6", "swish": "silu", "_hard_swish": "hard_silu", "hard_swish": "hard_silu"}
     return names.get(value, value) if key == "activation" and isinstance(value, str) else value

@@ -75,7 +75,11 @@ def counts(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     for target, rule in _targets():
         table = _board_table(data, target).merge(counted, on=["arch_id", "input_size"])
         by_count = OneFactor(work="executed" if rule.work else None, rate=rule.rate, inverse=rule.inverse)
-        for work, label in ((OWN_WORK, "without counts"), ((*OWN_WORK, *COUNTS), "with counts"), (COUNTS, "counts alone")):
+        for work, label in (
+            (OWN_WORK, "without counts"),
+            ((*OWN_WORK, *COUNTS), "with counts"),
+            (COUNTS, "counts alone"),
+        ):
             for name, predict in _recipes(rule, target, work, work):
                 rows += _scored(leave_one_out(predict, table, target=target, group="gpu"), target, f"{name}, {label}")
         if rule.work:
@@ -213,7 +217,10 @@ def _ratio_errors(data: Path) -> dict[str, Any]:
         found = _from_another_board(_board_table(data, target), target, rule)
         factor = np.exp(np.abs(np.log(found["predicted"] / found["measured"])))
         errors[target] = {
-            str(board): {"median": round(float(part.median()), 2), "of_nine_in_ten": round(float(part.quantile(0.9)), 2)}
+            str(board): {
+                "median": round(float(part.median()), 2),
+                "of_nine_in_ten": round(float(part.quantile(0.9)), 2),
+            }
             for board, part in factor.groupby(found["left_out"])
         }
     return errors
@@ -245,13 +252,17 @@ def _nv_dvfs(data: Path) -> tuple[str, pd.DataFrame, list[str]]:
     table = table.assign(
         program=table["benchmark"].astype(str), power_w=table["average_power"], is_v100=table["device"] == "v100"
     )
-    static = "abs add and bar bra clz cvt div ex2 f32 f64 fma global ld local mad max mul shared shl shr sqrt st sub".split()
+    static = (
+        ["abs", "add", "and", "bar", "bra", "clz", "cvt", "div", "ex2", "f32", "f64", "fma", "global", "ld", "local", "mad", "max", "mul", "shared", "shl", "shr", "sqrt", "st", "sub"]
+    )
     return "V100 and RTX 8000 (HKBU)", table, ["is_v100", "core_frequency", *static]
 
 
 def _titan_x(data: Path) -> tuple[str, pd.DataFrame, list[str]]:
     folder = data / "titanx_ptx_dvfs"
-    static = pd.read_csv(folder / "ptx_counts.csv").groupby(["suite", "benchmark"], as_index=False).sum(numeric_only=True)
+    static = (
+        pd.read_csv(folder / "ptx_counts.csv").groupby(["suite", "benchmark"], as_index=False).sum(numeric_only=True)
+    )
     table = pd.read_csv(folder / "dvfs.csv.gz").merge(static, on=["suite", "benchmark"])
     opcodes = [name for name in static.columns if name not in ("suite", "benchmark")]
     table = table.assign(program=table["suite"] + "/" + table["benchmark"].astype(str), power_w=table["power_W"])

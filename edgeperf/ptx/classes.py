@@ -12,7 +12,8 @@ import numpy as np
 
 from edgeperf.ptx.execution import Program
 from edgeperf.ptx.lattice import AXES, THREAD_AXIS, Array, Axis, Lattice, Warps
-from edgeperf.ptx.program import Registers, Step
+from edgeperf.ptx.operands import Registers
+from edgeperf.ptx.program import Step
 from edgeperf.ptx.records import WARP_SIZE
 from edgeperf.ptx.slicing import names_in
 
@@ -98,7 +99,7 @@ def _codes(box: Lattice, found: Exposure, place: int) -> Array:
     registers: Registers = {}
     for step in found.steps:
         for name in _names(step):
-            if name.startswith("%") and "." in name or name.startswith("%lane") or name == "WARP_SZ":
+            if (name.startswith("%") and "." in name) or name.startswith("%lane") or name == "WARP_SZ":
                 registers.setdefault(name, box.special(name))
     codes = np.zeros(box.axes[place].size, dtype=np.int64)
     for step, visible in zip(found.steps, found.visible, strict=True):

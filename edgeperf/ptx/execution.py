@@ -15,7 +15,8 @@ from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.flow import EXIT, Block, Flow, is_predicated
 from edgeperf.ptx.lattice import Array, Lattice, scalar
 from edgeperf.ptx.loops import CountedLoop, counted_loop, iterations
-from edgeperf.ptx.program import Registers, Step, immediate
+from edgeperf.ptx.operands import Registers, immediate
+from edgeperf.ptx.program import Step
 from edgeperf.ptx.slicing import Slice
 from edgeperf.ptx.slicing import written as written_by
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeperf.ptx.flow import Block, Flow
-from edgeperf.ptx.integers import SIGNED, UNSIGNED, as_signed, width_of
 from edgeperf.ptx.lattice import Array
-from edgeperf.ptx.program import Registers, Step
 from edgeperf.ptx.records import Instruction
 from edgeperf.ptx.slicing import Slice, names_in
+from edgeperf.ptx.words import SIGNED, UNSIGNED, as_signed, width_of
 
 SAFE = 2**60
 """Magnitudes below this leave room for the arithmetic here in 64-bit numbers."""

@@ -36,8 +36,7 @@ class Opcode:
 
 
 _TYPES = frozenset(
-    "pred b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16x2 tf32 f32 f32x2 f64 u16x2 s16x2 "
-    "e4m3 e5m2 e4m3x2 e5m2x2".split()
+    ["pred", "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "tf32", "f32", "f32x2", "f64", "u16x2", "s16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2"]
 )
 
 _MODIFIERS = frozenset(

@@ -8,26 +8,20 @@ softer: what is not known makes that predicate unknown and nothing else.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from edgeperf.ptx import integers
 from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.flow import Flow
 from edgeperf.ptx.lattice import Array, scalar
 from edgeperf.ptx.opcodes import Opcode
+from edgeperf.ptx.operands import Read, Registers, cut, immediate, is_computed_special, joined, negated, piece
 from edgeperf.ptx.records import Instruction
 from edgeperf.ptx.slicing import Slice, names_in
+from edgeperf.ptx.words import UNSIGNED, resized, width_of
 
-Registers = dict[str, Array | None]
-"""Register name → value per thread; None where it is not known."""
-
-_INTEGER = re.compile(r"([+-]?)\s*(0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
-_FLOAT = re.compile(r"0[fF]([\da-fA-F]{8})|0[dD]([\da-fA-F]{16})")
-_INTEGER_TYPES = frozenset("b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64".split())
+_INTEGER_TYPES = frozenset(["b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"])
 _HARDWARE = "its value is the hardware's choice"
 
 _MODIFIERS: dict[str, frozenset[str]] = {
@@ -73,10 +67,10 @@ class Step:
     instruction: Instruction
     writes: str
     width: int
-    run: Callable[[Registers], Array | None]
+    run: Read
     guard: str | None
     negated: bool
-    divisor: Callable[[Registers], Array | None] | None = None
+    divisor: Read | None = None
 
 
 def steps_of(flow: Flow, found: Slice, *, arguments: Mapping[str, int], strict: bool) -> tuple[tuple[Step, ...], ...]:
@@ -132,7 +126,7 @@ class _Compiler:
             names = names_in(instruction.operands[0])
             return [self._step(instruction, name, _unknown) for name in names]
 
-    def _step(self, instruction: Instruction, writes: str, run: Callable[[Registers], Array | None]) -> Step:
+    def _step(self, instruction: Instruction, writes: str, run: Read) -> Step:
         kind = self.flow.kernel.type_of(writes)
         if kind is None or kind not in _INTEGER_TYPES | {"pred", "f32", "f64"}:
             raise Refused(instruction.line, f"{writes} decides a branch and is of type {kind}, which is not computed")
@@ -140,7 +134,7 @@ class _Compiler:
             index=self.index,
             instruction=instruction,
             writes=writes,
-            width=integers.width_of(kind),
+            width=width_of(kind),
             run=run,
             guard=instruction.guard,
             negated=instruction.negated,
@@ -155,7 +149,7 @@ class _Compiler:
             return self._packed_move(instruction, opcode)
         kinds = _SOURCE_TYPES.get(opcode.name, lambda types: [types[-1]] * (len(operands) - 1))(opcode.types)
         if opcode.name == "mad" and "wide" in opcode.modifiers:
-            kinds[2] = f"{opcode.types[-1][0]}{2 * integers.width_of(opcode.types[-1])}"
+            kinds[2] = f"{opcode.types[-1][0]}{2 * width_of(opcode.types[-1])}"
         pairs = zip(operands[1:], kinds, strict=False)
         readers = [self._reader(instruction, operand, kind, opcode) for operand, kind in pairs]
         evaluate = integers.EVALUATE[opcode.name]
@@ -170,8 +164,8 @@ class _Compiler:
         self,
         instruction: Instruction,
         opcode: Opcode,
-        run: Callable[[Registers], Array | None],
-        readers: list[Callable[[Registers], Array | None]],
+        run: Read,
+        readers: list[Read],
     ) -> list[Step]:
         """One step per register that is written; ``setp`` may also write the opposite."""
         signed = opcode.types[0].startswith("s")
@@ -182,18 +176,16 @@ class _Compiler:
         if len(names) > 1:
             if len(opcode.modifiers) > 1 or opcode.name != "setp":
                 raise Refused(instruction.line, f"'{instruction.opcode}' with two results decides a branch")
-            steps.append(self._step(instruction, names[1], lambda registers: _negated(run(registers))))
+            steps.append(self._step(instruction, names[1], lambda registers: negated(run(registers))))
         return steps
 
-    def _sized(
-        self, instruction: Instruction, writes: str, run: Callable[[Registers], Array | None], *, signed: bool
-    ) -> Step:
+    def _sized(self, instruction: Instruction, writes: str, run: Read, *, signed: bool) -> Step:
         """A step whose result is extended to the register's width."""
         step = self._step(instruction, writes, run)
 
         def extended(registers: Registers) -> Array | None:
             value = run(registers)
-            return None if value is None else integers.resized(value, step.width, signed=signed)
+            return None if value is None else resized(value, step.width, signed=signed)
 
         return self._step(instruction, writes, extended)
 
@@ -229,53 +221,51 @@ class _Compiler:
             raise Refused(instruction.line, f"a branch depends on data that {what} loads")
         if name not in self.arguments or instruction.operands[1].strip("[] ") != name:
             raise Refused(instruction.line, f"a branch depends on parameter {name}; state its value in the launch")
-        width = integers.width_of(opcode.types[-1])
-        value = scalar(self.arguments[name] & (2**width - 1), integers.UNSIGNED[width])
+        width = width_of(opcode.types[-1])
+        value = scalar(self.arguments[name] & (2**width - 1), UNSIGNED[width])
         signed = opcode.types[-1].startswith("s")
         return self._sized(instruction, instruction.operands[0], lambda _: value, signed=signed)
 
     def _packed_move(self, instruction: Instruction, opcode: Opcode) -> list[Step]:
         """``mov`` between one wide register and several narrow ones, the lowest bits first."""
         target, source = instruction.operands
-        whole = integers.width_of(opcode.types[-1])
+        whole = width_of(opcode.types[-1])
         parts = [part.strip() for part in (target if target.startswith("{") else source).strip("{}").split(",")]
         width = whole // len(parts)
-        if width not in integers.UNSIGNED or (target.startswith("{") and source.startswith("{")):
+        if width not in UNSIGNED or (target.startswith("{") and source.startswith("{")):
             raise Refused(instruction.line, f"'{instruction.opcode}' decides a branch; its pieces have no known width")
         if target.startswith("{"):
             read = self._reader(instruction, source, f"b{whole}", opcode)
             return [
-                self._step(instruction, part, _piece(read, width, place))
+                self._step(instruction, part, piece(read, width, place))
                 for place, part in enumerate(parts)
                 if part != "_"
             ]
         pieces = [self._reader(instruction, part, f"b{width}", opcode) for part in parts]
-        return [self._step(instruction, target, _joined(pieces, width, whole))]
+        return [self._step(instruction, target, joined(pieces, width, whole))]
 
-    def _reader(
-        self, instruction: Instruction, operand: str, kind: str, opcode: Opcode
-    ) -> Callable[[Registers], Array | None]:
+    def _reader(self, instruction: Instruction, operand: str, kind: str, opcode: Opcode) -> Read:
         """Reads one operand as a value of a type."""
-        negated = operand.startswith("!")
+        opposite = operand.startswith("!")
         name = operand.lstrip("!")
         constant = immediate(name, kind)
         if constant is not None:
             return lambda _: constant
         declared = self.flow.kernel.type_of(name)
-        if declared is None and not _is_computed_special(name):
+        if declared is None and not is_computed_special(name):
             reason = _HARDWARE if name.startswith("%") else "addresses are not computed"
             raise Refused(instruction.line, f"a branch depends on {operand!r}; {reason}")
-        width = 32 if declared is None else integers.width_of(declared)
-        wanted = integers.width_of(kind)
+        width = 32 if declared is None else width_of(declared)
+        wanted = width_of(kind)
         narrower = wanted > width and opcode.name not in ("cvt", "mov")
-        if narrower or (wanted == 1) != (width == 1) or (negated and wanted != 1):
+        if narrower or (wanted == 1) != (width == 1) or (opposite and wanted != 1):
             raise Refused(instruction.line, f"{operand!r} of {width} bits is read as {kind}")
-        if negated:
-            return lambda registers: _negated(registers[name])
+        if opposite:
+            return lambda registers: negated(registers[name])
         if wanted == width:
             return lambda registers: registers[name]
         signed = kind.startswith("s")
-        return lambda registers: _cut(registers[name], wanted, signed=signed)
+        return lambda registers: cut(registers[name], wanted, signed=signed)
 
 
 def _well_formed_comparison(instruction: Instruction, opcode: Opcode) -> bool:
@@ -285,56 +275,3 @@ def _well_formed_comparison(instruction: Instruction, opcode: Opcode) -> bool:
         return False
     ordered = words[0] not in ("eq", "ne")
     return not (ordered and opcode.types[-1].startswith(("b", "pred")))
-
-
-def _is_computed_special(name: str) -> bool:
-    return name.partition(".")[0] in ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid") or (
-        name.startswith("%lanemask_") or name == "WARP_SZ"
-    )
-
-
-def immediate(text: str, kind: str) -> Array | None:
-    """The value of a literal in a type; None where the operand is no literal."""
-    floating = _FLOAT.fullmatch(text)
-    width = integers.width_of(kind)
-    if floating:
-        return scalar(int(floating[1] or floating[2], 16), integers.UNSIGNED[width])
-    match = _INTEGER.fullmatch(text)
-    if match is None:
-        return None
-    digits = match[2]
-    octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
-    value = int(digits, 8 if octal else 0)
-    value = -value if match[1] == "-" else value
-    return scalar(value != 0, np.bool_) if width == 1 else scalar(value & (2**width - 1), integers.UNSIGNED[width])
-
-
-def _negated(value: Array | None) -> Array | None:
-    return None if value is None else ~value
-
-
-def _cut(value: Array | None, width: int, *, signed: bool) -> Array | None:
-    return None if value is None else integers.resized(value, width, signed=signed)
-
-
-def _piece(read: Callable[[Registers], Array | None], width: int, place: int) -> Callable[[Registers], Array | None]:
-    def run(registers: Registers) -> Array | None:
-        value = read(registers)
-        return None if value is None else (value >> value.dtype.type(width * place)).astype(integers.UNSIGNED[width])
-
-    return run
-
-
-def _joined(
-    pieces: list[Callable[[Registers], Array | None]], width: int, whole: int
-) -> Callable[[Registers], Array | None]:
-    def run(registers: Registers) -> Array | None:
-        result = scalar(0, integers.UNSIGNED[whole])
-        for place, read in enumerate(pieces):
-            value = read(registers)
-            if value is None:
-                return None
-            result = result | (value.astype(result.dtype) << result.dtype.type(width * place))
-        return result
-
-    return run

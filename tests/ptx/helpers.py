@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from edgeperf.ptx.analysis import analyze
 from edgeperf.ptx.counts import KernelCount
 from edgeperf.ptx.interpreter import Executed, interpret

@@ -18,8 +18,8 @@ from edgeperf.ptx.launches import LaunchList, parse_launch_list, parse_thunks, t
 from edgeperf.ptx.network import count_bundle
 from edgeperf.ptx.records import Launch
 from edgeperf.ptx.source import count
-from tests.ptx.test_hand_written import SAXPY, SAXPY_PARAMETERS
 from tests.ptx.helpers import HEADER, REGISTERS
+from tests.ptx.test_hand_written import SAXPY, SAXPY_PARAMETERS
 from tests.ptx.test_mutations import CONVOLUTION, LAUNCH
 
 TEXT = f"{HEADER}.visible .entry saxpy({SAXPY_PARAMETERS.replace('k_', 'saxpy_')})\n{{\n{REGISTERS}{SAXPY.replace('k_', 'saxpy_')}\n}}\n"
@@ -34,7 +34,8 @@ BUNDLE = Bundle(
     network="net",
     texts={"a.ptx": TEXT, "b.ptx": CONVOLUTION, "c.ptx": LOADED},
     launches=LaunchList(
-        launches=(*LAUNCHES, Launch(kernel="loaded", grid=(1, 1, 1), block=(32, 1, 1))), library_calls=("kGemm", "kGemm")
+        launches=(*LAUNCHES, Launch(kernel="loaded", grid=(1, 1, 1), block=(32, 1, 1))),
+        library_calls=("kGemm", "kGemm"),
     ),
     compiler={"name": "XLA", "versions": {"jax": "1.2"}, "flags": ["--a"]},
 )
@@ -51,7 +52,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_totals_count_every_launch_and_list_what_is_not_counted() -> None:
     found = count_bundle(BUNDLE)
     once = count_bundle(Bundle(network="one", texts={"a.ptx": TEXT}, launches=LaunchList(launches=LAUNCHES[:1])))
-    convolution = count_bundle(Bundle(network="two", texts={"b.ptx": CONVOLUTION}, launches=LaunchList(launches=(LAUNCH,))))
+    convolution = count_bundle(
+        Bundle(network="two", texts={"b.ptx": CONVOLUTION}, launches=LaunchList(launches=(LAUNCH,)))
+    )
     assert found.executed == 2 * once.executed + convolution.executed
     assert found.launches == 3
     assert found.compiler == "XLA (jax 1.2; --a)"
@@ -60,7 +63,17 @@ def test_totals_count_every_launch_and_list_what_is_not_counted() -> None:
     assert "ld.global.u32" in refused["loaded"].reason
     assert refused["kGemm"].launches == 2
     shape = found.to_dict()
-    assert list(shape) == ["network", "arch", "compiler", "launches", "kernels", "executed", "warp_executed", "categories", "refused"]
+    assert list(shape) == [
+        "network",
+        "arch",
+        "compiler",
+        "launches",
+        "kernels",
+        "executed",
+        "warp_executed",
+        "categories",
+        "refused",
+    ]
     assert sum(shape["categories"].values()) == sum(found.opcodes.values()) == found.executed
     assert json.loads(json.dumps(shape)) == shape
 

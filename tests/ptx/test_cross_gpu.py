@@ -22,7 +22,9 @@ def table(rows: int = 60, noise: float = 0.0) -> pd.DataFrame:
     parts = []
     for name in NAMES:
         time = 3e-6 * macs / gpu(name).peak_gflops * np.exp(noise * random.standard_normal(rows))
-        parts.append(pd.DataFrame({"gpu": name, "network": np.arange(rows), "macs": macs, "params": macs / 50, "time_ms": time}))
+        parts.append(
+            pd.DataFrame({"gpu": name, "network": np.arange(rows), "macs": macs, "params": macs / 50, "time_ms": time})
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -64,7 +66,9 @@ def test_power_that_follows_the_power_limit() -> None:
 def test_importances_name_the_feature_that_matters() -> None:
     data = table()
     data["noise"] = np.random.default_rng(2).uniform(size=len(data))
-    predictor = fit(Recipe(algorithm="random_forest", work=("noise", "macs"), hardware=("sms",)), data, target="macs", seed=1)
+    predictor = fit(
+        Recipe(algorithm="random_forest", work=("noise", "macs"), hardware=("sms",)), data, target="macs", seed=1
+    )
     found = predictor.importances()
     assert found is not None
     assert next(iter(found)) == "macs"

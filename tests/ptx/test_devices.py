@@ -36,7 +36,11 @@ TX2 = [estimate("jetson-tx2", "latency_ms", 50.0), estimate("jetson-tx2", "power
 
 def test_measured_before_predicted_before_extrapolated() -> None:
     measurement = Measurement(
-        network="net", device=Device(name="jetson-nano", board="Nano"), plan=Plan(), latency_ms=90.0, latency_method="nvprof"
+        network="net",
+        device=Device(name="jetson-nano", board="Nano"),
+        plan=Plan(),
+        latency_ms=90.0,
+        latency_method="nvprof",
     )
     rows = compare([*NANO, *TX2], [measurement])
     found = {(row.device, row.metric): (row.value, row.origin) for row in rows}
@@ -119,7 +123,9 @@ def test_offloading_by_hand() -> None:
 def test_the_answer_turns_where_it_says(
     sent: int, local: float, energy: float, server: float, trip: float, radio: float, idle: float
 ) -> None:
-    task = Task(sent_bytes=sent, received_bytes=0, local_latency_ms=local, local_energy_mj=energy, server_latency_ms=server)
+    task = Task(
+        sent_bytes=sent, received_bytes=0, local_latency_ms=local, local_energy_mj=energy, server_latency_ms=server
+    )
     link = Link(round_trip_ms=trip, radio_uj_per_byte=radio, idle_power_mw=idle)
     turn = decide(task, link, bandwidth_mbit_s=1.0).faster_from_mbit_s
     if turn is None:
@@ -133,7 +139,9 @@ def test_the_answer_turns_where_it_says(
     elif turn == 0:
         assert decide(task, link, bandwidth_mbit_s=1e-3).cheaper == "offloaded"
     elif 1e-9 < turn < 1e9:
-        above, below = (decide(task, link, bandwidth_mbit_s=turn * factor).offloaded_energy_mj for factor in (1.05, 0.95))
+        above, below = (
+            decide(task, link, bandwidth_mbit_s=turn * factor).offloaded_energy_mj for factor in (1.05, 0.95)
+        )
         assert above <= energy * (1 + 1e-9)
         assert below >= energy * (1 - 1e-9)
 

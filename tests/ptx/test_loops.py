@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeperf.ptx.analysis import analyze
+from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.execution import Budget
 from edgeperf.ptx.flow import control_flow
 from edgeperf.ptx.interpreter import TooLong, interpret
-from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.loops import counted_loop
 from edgeperf.ptx.records import Kernel
 from edgeperf.ptx.slicing import backward_slice

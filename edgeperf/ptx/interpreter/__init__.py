@@ -4,6 +4,7 @@ Shares with the analyzer the parser and the order of basic blocks, and nothing e
 integers, its own registers, memory, warps and barriers.
 """
 
-from edgeperf.ptx.interpreter.machine import Executed, TooLong, Unsupported, interpret
+from edgeperf.ptx.interpreter.machine import Executed, TooLong, interpret
+from edgeperf.ptx.interpreter.operands import Unsupported
 
 __all__ = ["Executed", "TooLong", "Unsupported", "interpret"]

@@ -1,7 +1,7 @@
 """Kernel + launch → every instruction of every thread, run and counted one by one.
 
-Threads of a warp that stand at the same block run together, instruction by instruction; the warp always continues at its
-lowest-numbered block. Blocks of threads run one after another, their warps in turn until they meet at a barrier.
+Threads of a warp that stand at the same block run together, instruction by instruction; the warp always continues at
+its lowest-numbered block. Blocks of threads run one after another, their warps in turn until they meet at a barrier.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from edgeperf.errors import InvalidInput
 from edgeperf.ptx.flow import EXIT, control_flow
-from edgeperf.ptx.interpreter.decode import Run, decode
+from edgeperf.ptx.interpreter.decode import decode
 from edgeperf.ptx.interpreter.memory import GLOBAL_VARIABLES, Memory
-from edgeperf.ptx.interpreter.operands import Operands, Read, Thread, Unsupported
+from edgeperf.ptx.interpreter.operands import Operands, Read, Run, Thread, Unsupported
 from edgeperf.ptx.records import WARP_SIZE, Instruction, Kernel, Launch
 
 _CROSS_LANE = frozenset({"shfl", "vote", "activemask", "elect"})

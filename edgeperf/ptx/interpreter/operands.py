@@ -20,6 +20,7 @@ from edgeperf.ptx.records import WARP_SIZE, Extent, Instruction, Kernel, Launch
 
 Read = Callable[["Thread"], int]
 Write = Callable[["Thread", int], None]
+Run = Callable[["Thread"], None]
 
 _LITERAL = re.compile(r"([+-]?)\s*(?:0[fF]([\da-fA-F]{8})|0[dD]([\da-fA-F]{16})|(0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?)")
 _ADDRESS = re.compile(r"\[\s*([^\]+,]+?)\s*(?:\+\s*([+-]?\s*\w+)\s*)?\]")
