@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.hdf5 import SIGNATURE, attribute_text
@@ -33,6 +33,7 @@ _ARCHIVE_ERRORS: Final = (
     zlib.error,
     struct.error,
 )
+_ARCHIVE_STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 EXPECTED: Final = "Expected a .keras, .h5, .onnx file or the JSON of model.to_json()."
 
 
@@ -47,14 +48,13 @@ def keras_config(path: Path) -> Mapping[str, Any] | None:
     try:
         with path.open("rb") as file:
             start = file.read(8)
-        if start == SIGNATURE:
-            return parsed(attribute_text(path, "model_config", MAX_CONFIG_BYTES), path.name)
-        if zipfile.is_zipfile(path):
-            return parsed(_archived_config(path), path.name)
-        if start.lstrip()[:1] not in (b"{", b"[") and not start.startswith(b"\xef\xbb\xbf"):
-            return None
-        with path.open("rb") as file:
-            return parsed(_limited(file.read(MAX_CONFIG_BYTES + 1), path.name), path.name)
+            if start == SIGNATURE:
+                return parsed(attribute_text(file, "model_config", MAX_CONFIG_BYTES), path.name)
+            if start.startswith(_ARCHIVE_STARTS):
+                return parsed(_archived_config(file, path.name), path.name)
+            if start.lstrip()[:1] not in (b"{", b"[") and not start.startswith(b"\xef\xbb\xbf"):
+                return None
+            return parsed(_limited(start + file.read(MAX_CONFIG_BYTES), path.name), path.name)
     except InvalidInput as error:
         raise _named(error, path) from None
     except OSError as error:
@@ -76,28 +76,27 @@ def parsed(text: str | bytes, what: str) -> Mapping[str, Any]:
     return model
 
 
-def _archived_config(path: Path) -> bytes:
+def _archived_config(file: BinaryIO, name: str) -> bytes:
     """``config.json`` of a ``.keras`` archive."""
-    _check_directory(path)
+    _check_directory(file)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             member = archive.getinfo("config.json")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InvalidInput("its config.json is packed in a way that Keras does not use.")
             with archive.open(member) as opened:
-                return _limited(opened.read(MAX_CONFIG_BYTES + 1), path.name)
+                return _limited(opened.read(MAX_CONFIG_BYTES + 1), name)
     except _ARCHIVE_ERRORS as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"it is no readable .keras archive ({error}). Save the model again with Keras.") from error
 
 
-def _check_directory(path: Path) -> None:
+def _check_directory(file: BinaryIO) -> None:
     """Refuses archives whose table of contents alone would take long to read."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(size - 65557, 0))
-        tail = file.read()
+    size = file.seek(0, 2)
+    file.seek(max(size - 65557, 0))
+    tail = file.read()
     end = tail.rfind(b"PK\x05\x06")
     claimed = int.from_bytes(tail[end + 12 : end + 16], "little")
     if claimed > MAX_DIRECTORY_BYTES:

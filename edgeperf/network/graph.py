@@ -15,7 +15,7 @@ class PendingCall(NamedTuple):
 
     layer: Mapping[str, Any]
     output: tuple[str, int]
-    inputs: tuple[Ref, ...]
+    inputs: Sequence[Ref]
     arguments: Arguments
 
 

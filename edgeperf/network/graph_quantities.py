@@ -143,6 +143,10 @@ def _terms(
         terms += _convolution("pointwise", between, output, (1,) * len(kernel), between[-1])
     elif kind.startswith("DepthwiseConv"):
         terms += _convolution(_depthwise_class(strides), source, output, kernel, 1)
+    elif "Transpose" in kind:
+        # One product of the input's pixels with every position of the window; the sums overlap afterwards.
+        spread = (*source[:-1], output[-1] * math.prod(kernel))
+        terms += _convolution(_matrix_class(source[-1], (1,), (1,)), source, spread, (1,) * len(kernel), source[-1])
     elif kernel and macs:
         terms += _convolution(_matrix_class(source[-1], kernel, strides), source, output, kernel, source[-1] // groups)
     elif macs:

@@ -10,9 +10,7 @@ Reference: The HDF Group, "HDF5 File Format Specification Version 3.0".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BufferedReader
-from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from edgeperf.errors import InvalidInput
 
@@ -29,7 +27,7 @@ _VARIABLE_LENGTH: Final = 9
 class _File:
     """Bytes of the file by address, with the file's own sizes of addresses and lengths."""
 
-    def __init__(self, file: BufferedReader, limit: int) -> None:
+    def __init__(self, file: BinaryIO, limit: int) -> None:
         self._file = file
         self._limit = limit
         self._end = file.seek(0, 2)
@@ -74,19 +72,18 @@ class _Cursor:
         return len(self._data) - self._at
 
 
-def attribute_text(path: Path, name: str, limit: int) -> bytes:
+def attribute_text(opened: BinaryIO, name: str, limit: int) -> bytes:
     """The string attribute `name` of the root group of an HDF5 file, of at most `limit` bytes.
 
     Raises:
         InvalidInput: the file is broken, or has no such attribute; the message leaves the file's name to the caller.
     """
-    with path.open("rb") as opened:
-        file = _File(opened, limit)
-        for kind, data in _messages(file, _root_header(file)):
-            if kind == _ATTRIBUTE:
-                found, text = _attribute(file, data, name)
-                if found:
-                    return text
+    file = _File(opened, limit)
+    for kind, data in _messages(file, _root_header(file)):
+        if kind == _ATTRIBUTE:
+            found, text = _attribute(file, data, name)
+            if found:
+                return text
     raise InvalidInput(f"it has no attribute {name!r}: weights alone hold no architecture. Save the whole model")
 
 

@@ -17,8 +17,8 @@ from edgeperf.network.keras_layers import (
     GRAPHS,
     OPERATION,
     Declarations,
+    Survey,
     declaration,
-    kind_of,
     layers_of,
     name_of,
     operation_name,
@@ -67,7 +67,7 @@ def network_from_config(
         found = survey(model, declared)
         if found.offenders:
             raise UnsupportedLayer(file, found.offenders, ADVICE)
-        reader = _Reader(input_size, declared, found.channels_first, assembler or Assembler())
+        reader = _Reader(found, input_size, declared, assembler or Assembler())
         network = reader.network(model, name)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         if isinstance(error, InvalidInput):
@@ -82,13 +82,12 @@ def network_from_config(
 class _Reader:
     """Walks one model, and the models in it, in an order in which every call has its inputs."""
 
-    def __init__(
-        self, input_size: Shape | None, declared: Declarations, channels_first: bool, assembler: Assembler
-    ) -> None:
+    def __init__(self, survey: Survey, input_size: Shape | None, declared: Declarations, assembler: Assembler) -> None:
         self._assembler = assembler
         self._input_size = input_size
         self._declared = declared
-        self._channels_first = channels_first
+        self._channels_first = survey.channels_first
+        self._kinds = survey.kinds
         self._inputs: list[str] = []
         self._runs = 0
         self.image_ranks: set[int] = set()
@@ -111,7 +110,7 @@ class _Reader:
             tensors = self._implied_input(model, layers[0], prefix)
         for layer in layers:
             if layer["class_name"] != "InputLayer":
-                tensors = self._apply(layer, tensors, None, prefix)
+                tensors = self._apply(layer, prefix + name_of(layer), tensors, None)
             elif given is None:
                 tensors = self._input(prefix + name_of(layer), layer["config"])
         return tensors
@@ -142,16 +141,16 @@ class _Reader:
             ready.update({start[:2]: (tensor,) for start, tensor in zip(starts, given, strict=True)})
         else:
             raise InvalidInput(f"The model {name_of(model)!r} takes {len(starts)} inputs, but is given {len(given)}.")
-        for call in ordered([call for layer in layers for call in _calls(layer)], ready):
+        calls = [call for name, layer in by_name.items() for call in _calls(name, layer)]
+        for call in ordered(calls, ready):
             tensors = [_output(ready, ref) for ref in call.inputs]
-            ready[call.output] = self._apply(call.layer, tensors, call.arguments, prefix)
+            ready[call.output] = self._apply(call.layer, prefix + call.output[0], tensors, call.arguments)
         return [_output(ready, ref) for ref in listed(config["output_layers"])]
 
     def _apply(
-        self, layer: Mapping[str, Any], tensors: Sequence[Tensor], given: Arguments | None, prefix: str
+        self, layer: Mapping[str, Any], name: str, tensors: Sequence[Tensor], given: Arguments | None
     ) -> Sequence[Tensor]:
         """Outputs of one call of a layer, an operation or a model."""
-        name = prefix + name_of(layer)
         if layer["class_name"] in GRAPHS:
             self._runs += 1
             if self._runs > MAX_RUNS:
@@ -160,7 +159,7 @@ class _Reader:
                 )
             return self._run(layer, tensors, f"{name}/")
         stated = declaration(name, layer["class_name"], self._declared) if self._declared else None
-        kind, config = stated or (kind_of(layer), layer["config"])
+        kind, config = stated or (self._kinds[id(layer)], layer["config"])
         if kind == OPERATION:
             args, named = given or ((), {})
             shapes = tuple(tensor.shape for tensor in tensors)
@@ -211,17 +210,10 @@ def _output(ready: Mapping[tuple[str, int], Sequence[Tensor]], ref: Ref) -> Tens
     return outputs[ref.output]
 
 
-def _calls(layer: Mapping[str, Any]) -> Iterator[PendingCall]:
+def _calls(name: str, layer: Mapping[str, Any]) -> Iterator[PendingCall]:
     """One per inbound node; input layers have none."""
     if layer["class_name"] == "InputLayer":
         return
-    name = name_of(layer)
     for number, node in enumerate(layer["inbound_nodes"]):
         given = arguments(node)
-        yield PendingCall(layer, (name, number), tuple(_tensors(given)), given)
-
-
-def _tensors(given: Arguments) -> Iterator[Ref]:
-    args, named = given
-    yield from references(args)
-    yield from references(named)
+        yield PendingCall(layer, (name, number), references(given), given)

@@ -108,10 +108,12 @@ class Survey(NamedTuple):
     Attributes:
         offenders: (name, class) of layers of no known kind.
         channels_first: whether a layer works on (channels, height, width).
+        kinds: identity of every layer's entry → its kind; declared ones may lack one.
     """
 
     offenders: tuple[tuple[str, str], ...]
     channels_first: bool
+    kinds: Mapping[int, str | None]
 
 
 def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
@@ -120,13 +122,16 @@ def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
     Raises:
         InvalidInput: models are nested too deeply.
     """
-    offenders, channels_first = [], False
+    offenders: list[tuple[str, str]] = []
+    kinds: dict[int, str | None] = {}
+    channels_first = False
     for name, layer in _flat(model, "", 0):
         config = layer["config"]
         channels_first = channels_first or (type(config) is dict and config.get("data_format") == "channels_first")
-        if declaration(name, layer["class_name"], declared) is None and kind_of(layer) is None:
+        kind = kinds[id(layer)] = kind_of(layer)
+        if kind is None and declaration(name, layer["class_name"], declared) is None:
             offenders.append((name, str(layer["class_name"])))
-    return Survey(tuple(offenders), channels_first)
+    return Survey(tuple(offenders), channels_first, kinds)
 
 
 def _flat(model: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:

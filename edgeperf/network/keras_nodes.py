@@ -89,16 +89,23 @@ def reference(value: Sequence[Any]) -> Ref:
     return Ref(name, call, output)
 
 
-def references(value: Any) -> Iterator[Ref]:
+def references(value: Any) -> list[Ref]:
     """The `Ref`s in nested arguments, in order."""
-    if isinstance(value, Ref):
-        yield value
-    elif isinstance(value, tuple):
+    found: list[Ref] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[Ref]) -> None:
+    kind = type(value)
+    if kind is Ref:
+        found.append(value)
+    elif kind is tuple:
         for item in value:
-            yield from references(item)
-    elif isinstance(value, dict):
+            _collect(item, found)
+    elif kind is dict:
         for item in value.values():
-            yield from references(item)
+            _collect(item, found)
 
 
 def listed(value: Any) -> Iterator[Ref]:

@@ -34,7 +34,7 @@ class Node(NamedTuple):
             for source in (self.config, self.named):
                 if source.get(name) is not None:
                     return _tuples(source[name])
-        positional = [item for item in self.args if next(references(item), None) is None]
+        positional = [item for item in self.args if not references(item)]
         return _tuples(positional[0]) if positional else default
 
     @property

@@ -95,6 +95,13 @@ def test_a_separable_convolution_costs_what_its_two_parts_cost() -> None:
             assert one[name] == pytest.approx(two[name]), name
 
 
+def test_a_transposed_convolution_counts_the_macs_of_its_layer() -> None:
+    layers = LayerNamespace()
+    start = layers.Input((7, 7, 12))
+    network = layers.Model(start, layers.Conv2DTranspose(5, 2, strides=2, use_bias=False)(start), name="n")
+    assert _values(network)["pointwise_macs"] == features(network).values["macs"] == 7 * 7 * 12 * 5 * 4
+
+
 def test_an_unknown_kind_is_a_launch_without_traffic() -> None:
     network = _network()
     odd = replace(network.layers[-2], kind="Something")

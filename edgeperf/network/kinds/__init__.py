@@ -86,7 +86,8 @@ def configure(kind: str, config: Mapping[str, Any]) -> tuple[tuple[str, Any], ..
         config = {row.renamed.get(key, key): value for key, value in config.items()}
     if kind in WRAPPERS:
         config = {**config, "layer": _wrapped(config["layer"])}
-    return tuple([(key, _frozen(config.get(key, default))) for key, default in row.parameters.items()])
+    get = config.get
+    return tuple([(key, _frozen(get(key, default))) for key, default in row.parameters.items()])
 
 
 def _wrapped(layer: Mapping[str, Any]) -> tuple[Kind, tuple[tuple[str, Any], ...]]:
@@ -96,13 +97,16 @@ def _wrapped(layer: Mapping[str, Any]) -> tuple[Kind, tuple[tuple[str, Any], ...
 
 
 def _frozen(value: Any) -> Any:
-    if type(value) is list or type(value) is tuple:
+    kind = type(value)
+    if value is None or kind is int or kind is bool or kind is float:
+        return value
+    if kind is list or kind is tuple:
         if len(value) > _MAX_VALUES:
             raise InvalidInput(f"a parameter has {len(value)} values, expected {_MAX_VALUES} at most")
         return tuple([_frozen(item) for item in value])
-    if type(value) is dict:
+    if kind is dict:
         return _frozen(_object_name(value))
-    if type(value) is str and len(value) > _MAX_VALUES:
+    if kind is str and len(value) > _MAX_VALUES:
         raise InvalidInput(f"a parameter has {len(value)} characters, expected {_MAX_VALUES} at most")
     return value
 

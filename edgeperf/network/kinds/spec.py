@@ -41,12 +41,13 @@ class Call:
         outputs: shapes of the outputs, once the shape rule has run.
     """
 
-    __slots__ = ("config", "inputs", "outputs")
+    __slots__ = ("_known", "config", "inputs", "outputs")
 
     def __init__(self, config: Mapping[str, Any], inputs: Shapes) -> None:
         self.config = config
         self.inputs = inputs
         self.outputs: Shapes = ()
+        self._known: dict[tuple[str, int], Shape] = {}
 
     @property
     def input(self) -> Shape:
@@ -71,14 +72,10 @@ class Call:
 
     def integers(self, key: str, length: int, *, least: int = 1) -> Shape:
         """The parameter `key` as `length` integers; one number stands for all."""
-        value = self.config[key]
-        if isinstance(value, (tuple, list)):
-            if len(value) == 1 and length > 1:
-                value = tuple(value) * length
-            if len(value) != length:
-                raise InvalidInput(f"{key} has {len(value)} values, expected {length}")
-            return tuple(as_integer(item, key, least=least) for item in value)
-        return (as_integer(value, key, least=least),) * length
+        known = self._known.get((key, length))
+        if known is None:
+            known = self._known[key, length] = _integers(self.config[key], key, length, least)
+        return known
 
     def flag(self, key: str) -> bool:
         """The parameter `key` as a truth value."""
@@ -121,6 +118,16 @@ def as_integer(value: object, what: str, *, least: int = 0) -> int:
     if not least <= value <= MAX_ELEMENTS:
         raise InvalidInput(f"{what} is {_shortened(value)}, expected {least} to {MAX_ELEMENTS}")
     return value
+
+
+def _integers(value: object, what: str, length: int, least: int) -> Shape:
+    if not isinstance(value, (tuple, list)):
+        return (as_integer(value, what, least=least),) * length
+    if len(value) == 1:
+        value = tuple(value) * length
+    if len(value) != length:
+        raise InvalidInput(f"{what} has {len(value)} values, expected {length}")
+    return tuple([as_integer(item, what, least=least) for item in value])
 
 
 def axis_without_batch(value: object, rank: int) -> int:

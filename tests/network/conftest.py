@@ -1,0 +1,3 @@
+"""The script that wrote the exports needs PyTorch, which the tests do not."""
+
+collect_ignore = ["exports/export.py"]
