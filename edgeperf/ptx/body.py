@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 
 from edgeperf.ptx.errors import MalformedPtx
 from edgeperf.ptx.records import Instruction
-from edgeperf.ptx.text import NAME, Text
+from edgeperf.ptx.text import NAME, Text, words
 
 MAX_REGISTER_RANGE = 1_000_000
 
-REGISTER_TYPES = frozenset(
-    ["pred", "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64"]
-)
-SPECIAL_REGISTERS = frozenset(
-    ["%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%total_smem_size", "%dynamic_smem_size", "%aggr_smem_size", "%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank", "WARP_SZ", "_"]
+REGISTER_TYPES = words("pred b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16x2 f32 f64")
+SPECIAL_REGISTERS = words(
+    "%laneid %warpid %nwarpid %smid %nsmid %gridid %clock %clock_hi %clock64 %globaltimer "
+    "%globaltimer_lo %globaltimer_hi %lanemask_eq %lanemask_le %lanemask_lt %lanemask_ge %lanemask_gt "
+    "%total_smem_size %dynamic_smem_size %aggr_smem_size %is_explicit_cluster %cluster_ctarank "
+    "%cluster_nctarank WARP_SZ _"
 )
 _VECTORS = ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
 _SPECIAL_COMPONENTS = frozenset(f"%{vector}.{axis}" for vector in _VECTORS for axis in "xyzw")

@@ -196,7 +196,7 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 
 def write_bundle(bundle: Bundle, path: str | os.PathLike[str]) -> None:
-    """Writes a bundle that `read_bundle` reads; equal bundles give equal bytes. The file appears whole or not at all."""
+    """Writes a bundle that `read_bundle` reads, whole or not at all; equal bundles give equal bytes."""
     path = Path(path)
     metadata = {
         "format": FORMAT,

@@ -1,8 +1,8 @@
 """Estimates and measurements of one network on several devices → one table that says what is what.
 
 Three kinds of number are told apart: measured; predicted by a surrogate inside the range of its training data;
-extrapolated, which is a surrogate outside that range, or a data-sheet ratio from a board that has a surrogate to one that
-has none.
+extrapolated, which is a surrogate outside that range, or a data-sheet ratio from a board that has a surrogate to one
+that has none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Origin = Literal["measured", "predicted", "extrapolated"]
 
 _ORDER: dict[Origin, int] = {"measured": 0, "predicted": 1, "extrapolated": 2}
 
-EXTRAPOLATION_FACTOR: Mapping[str, float] = {"latency_ms": 3.0, "power_mw": 2.0}
+EXTRAPOLATION_FACTOR: Mapping[str, float] = {"latency_ms": 1.7, "power_mw": 4.0}
 """Half-width, as a factor, of the interval of a data-sheet ratio. It covers at least nine in ten networks when each of
-three Jetson boards is predicted from another one (benchmarks/ptx_cross_gpu.py, table ``ratio``)."""
+three Jetson boards is predicted from another one (benchmarks/results/ptx_cross_gpu_boards.json, ``interval``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Measured tables of several GPUs → predictions for a GPU, or a network, that is not in them.
 
 A row of such a table says what was done (work features: multiply-accumulates, parameters, executed PTX instructions,
-...), on which GPU, and what was measured (time, power, energy, instructions per cycle). The GPU enters with the figures of
-its data sheet (`edgeperf.hardware`). Two kinds of recipe:
+...), on which GPU, and what was measured (time, power, energy, instructions per cycle). The GPU enters with the
+figures of its data sheet (`edgeperf.hardware`). Two kinds of recipe:
 
 * the paper's: decision tree, nearest neighbours, random forest, XGBoost or a line, on the plain numbers;
 * relative ones: the same algorithms on logarithms, predicting by how much the measurement differs from what one factor
@@ -223,7 +223,8 @@ def leave_one_out(
         wanted = table[table[group] == value]
         predicted = predict(table[table[group] != value], wanted)
         parts.append(wanted.assign(left_out=value, measured=wanted[target], predicted=predicted))
-    return pd.concat(parts)
+    found: pd.DataFrame = pd.concat(parts)
+    return found
 
 
 def scores(predictions: pd.DataFrame) -> Mapping[str, float]:

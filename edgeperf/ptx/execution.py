@@ -137,12 +137,12 @@ class Walk:
         while self.waiting:
             number = min(self.waiting)
             mask = self.waiting.pop(number)
-            self._spend(number, mask)
+            self._spend(number)
             loop = self.program.loops[number]
             if loop is None or not self._run_counted(loop, mask):
                 self._run_block(number, mask)
 
-    def _spend(self, number: int, mask: _Mask) -> None:
+    def _spend(self, number: int) -> None:
         self.block_runs += 1
         if self.block_runs > self.budget.block_runs or self.tally.numbers > self.budget.numbers:
             block = self.program.flow.blocks[number]

@@ -1,14 +1,14 @@
 """Analyzer against a GPU: every block of every kernel, counted by the hardware.
 
-Runs rewritten kernels (`edgeperf.ptx.instrument`) through CuPy or cuda-python, whichever is there. Control flow does not
-depend on data, or the analyzer would have refused the kernel; so all pointers may point to one buffer of zeros.
+Runs rewritten kernels (`edgeperf.ptx.instrument`) through CuPy or cuda-python, whichever is there. Control flow does
+not depend on data, or the analyzer would have refused the kernel; so all pointers may point to one buffer of zeros.
 """
 
 from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from edgeperf.ptx.records import Kernel, Launch
 SCRATCH_BYTES = 2**30
 """Behind every pointer; larger than any tensor of the networks that this is meant for."""
 
-_SCALARS: dict[str, Callable[[int], Any]] = {
+_SCALARS: dict[str, type[np.integer[Any]]] = {
     "u32": np.uint32,
     "s32": np.int32,
     "b32": np.uint32,
@@ -125,7 +125,7 @@ def arguments_of(kernel: Kernel, launch: Launch, pointer: int) -> list[Any]:
     for name, kind in kernel.parameters.items():
         make = _SCALARS.get(kind)
         if name in launch.arguments and make is not None:
-            values.append(np.asarray(launch.arguments[name]).astype(make)[()])  # type: ignore[arg-type]
+            values.append(make(launch.arguments[name]))
         elif kind in ("u64", "b64", "s64"):
             values.append(np.uint64(pointer))
         else:

@@ -39,11 +39,10 @@ def _high_half_64(op: Opcode, a: Array, b: Array) -> Array:
     a_high, a_low, b_high, b_low = a >> half, a & mask, b >> half, b & mask
     middle = a_high * b_low + ((a_low * b_low) >> half)
     cross = a_low * b_high + (middle & mask)
-    high = a_high * b_high + (middle >> half) + (cross >> half)
-    if not is_signed(op):
-        return high
-    zero = np.uint64(0)
-    return high - np.where(as_signed(a) < 0, b, zero) - np.where(as_signed(b) < 0, a, zero)
+    high: Array = a_high * b_high + (middle >> half) + (cross >> half)
+    if is_signed(op):
+        high = high - np.where(as_signed(a) < 0, b, zero(b)) - np.where(as_signed(b) < 0, a, zero(a))
+    return high
 
 
 def _multiply(op: Opcode, a: Array, b: Array) -> Array:
@@ -130,7 +129,8 @@ def compare(op: Opcode, a: Array, b: Array, *combined: Array) -> Array:
 def _set(op: Opcode, a: Array, b: Array, *combined: Array) -> Array:
     truth = compare(op, a, b, *combined)
     width = width_of(op.types[0])
-    return np.where(truth, UNSIGNED[width].type(2**width - 1), UNSIGNED[width].type(0))
+    ones = np.full((1, 1, 1, 1), 2**width - 1, dtype=UNSIGNED[width])
+    return np.where(truth, ones, zero(ones))
 
 
 def _chosen(condition: Array, a: Array, b: Array) -> Array:

@@ -164,8 +164,7 @@ class Lattice:
 
 def _any_lane(lanes: Array) -> Array:
     """Whether any of the 32 lanes is true; eight truth values are looked at at once."""
-    any_lane: Array = np.ascontiguousarray(lanes).view(np.uint64).any(axis=-1)
-    return any_lane
+    return np.asarray(np.ascontiguousarray(lanes).view(np.uint64).any(axis=-1))
 
 
 def _lane_mask(which: str, lanes: Array) -> Array:

@@ -1,10 +1,10 @@
 """A loop whose counter moves by the same amount each time → how often every thread runs it.
 
-The loops meant here are one chain of blocks with a single test: ``do { } while``, ``while``, and anything between. Such a
-loop ends when a register ``x``, which grows by ``s`` per iteration, no longer compares with a bound ``y`` that stays. The
-number of iterations follows from ``x``, ``s`` and ``y`` alone. Registers wrap around, so the closed form is used only
-where all values on the way provably stay inside the type's range (or, for ``!=``, where the modular equation has its
-smallest solution in plain sight). In every other case the loop is run.
+The loops meant here are one chain of blocks with a single test: ``do { } while``, ``while``, and anything between.
+Such a loop ends when a register ``x``, which grows by ``s`` per iteration, no longer compares with a bound ``y`` that
+stays. The number of iterations follows from ``x``, ``s`` and ``y`` alone. Registers wrap around, so the closed form is
+used only where all values on the way provably stay inside the type's range (or, for ``!=``, where the modular equation
+has its smallest solution in plain sight). In every other case the loop is run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Local or offloaded: run a network on the device, or send its input to a server?
 
-Closed forms, one inference at a time. Offloading takes a round trip, the transfer of input and result over the link, and
-the server's time. It costs the device the radio's energy per byte, and its idle power while it waits::
+Closed forms, one inference at a time. Offloading takes a round trip, the transfer of input and result over the link,
+and the server's time. It costs the device the radio's energy per byte, and its idle power while it waits::
 
     latency = round_trip + 8 * bytes / bandwidth + server
     energy  = radio * bytes + idle_power * latency

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.records import Instruction
+from edgeperf.ptx.text import words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,12 @@ class Opcode:
     writes: bool
 
 
-_TYPES = frozenset(
-    ["pred", "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "tf32", "f32", "f32x2", "f64", "u16x2", "s16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2"]
+_TYPES = words(
+    "pred b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16x2 tf32 f32 f32x2 f64 "
+    "u16x2 s16x2 e4m3 e5m2 e4m3x2 e5m2x2"
 )
 
-_MODIFIERS = frozenset(
+_MODIFIERS = words(
     # comparison and boolean operators, also of atomics and reductions
     "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor popc add inc dec min max exch cas "
     # rounding, accuracy and range
@@ -57,7 +59,7 @@ _MODIFIERS = frozenset(
     "1d 2d 3d 4d 5d a1d a2d prefetch discard applypriority evict_last evict_normal "
     # texture, surface, classification
     "width height depth finite infinite number notanumber normal subnormal p ch exit mul "
-    "L1 L2 address rgba".split()
+    "L1 L2 address rgba"
 )
 
 _MODIFIER_PATTERN = re.compile(

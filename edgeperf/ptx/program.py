@@ -19,9 +19,10 @@ from edgeperf.ptx.opcodes import Opcode
 from edgeperf.ptx.operands import Read, Registers, cut, immediate, is_computed_special, joined, negated, piece
 from edgeperf.ptx.records import Instruction
 from edgeperf.ptx.slicing import Slice, names_in
+from edgeperf.ptx.text import words
 from edgeperf.ptx.words import UNSIGNED, resized, width_of
 
-_INTEGER_TYPES = frozenset(["b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"])
+_INTEGER_TYPES = words("b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64")
 _HARDWARE = "its value is the hardware's choice"
 
 _MODIFIERS: dict[str, frozenset[str]] = {
@@ -147,7 +148,8 @@ class _Compiler:
         operands = instruction.operands
         if opcode.name == "mov" and any(operand.startswith("{") for operand in operands):
             return self._packed_move(instruction, opcode)
-        kinds = _SOURCE_TYPES.get(opcode.name, lambda types: [types[-1]] * (len(operands) - 1))(opcode.types)
+        special = _SOURCE_TYPES.get(opcode.name)
+        kinds = special(opcode.types) if special is not None else [opcode.types[-1]] * (len(operands) - 1)
         if opcode.name == "mad" and "wide" in opcode.modifiers:
             kinds[2] = f"{opcode.types[-1][0]}{2 * width_of(opcode.types[-1])}"
         pairs = zip(operands[1:], kinds, strict=False)

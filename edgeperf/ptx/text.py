@@ -25,6 +25,15 @@ def _blank(match: re.Match[str]) -> str:
     return kept if match[0][0] == "/" else f'"{kept[2:]}"'
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text.
+
+    >>> sorted(words("u32 s32"))
+    ['s32', 'u32']
+    """
+    return frozenset(text.split())
+
+
 class Text:
     """One PTX text.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12", "keras")
 
-_ZEROS = {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name": None}
+_ZEROS: dict[str, Any] = {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name": None}
 
 
 def main(arguments: list[str]) -> None:
@@ -62,11 +62,13 @@ def compile_model(model: Any, target: str) -> None:
     import jax.numpy as jnp
     from jax.experimental import topologies
 
+    shape_of: Any = jax.ShapeDtypeStruct
+
     topology = topologies.get_topology_desc(platform="cuda", target_config=target, topology="1x1x1")
     sharding = jax.sharding.SingleDeviceSharding(topology.devices[0])
 
     def like(shape: tuple[int, ...], dtype: Any) -> Any:
-        return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+        return shape_of(shape, dtype, sharding=sharding)
 
     def inference(trained: Any, other: Any, *images: Any) -> Any:
         given = list(images) if len(images) > 1 else images[0]

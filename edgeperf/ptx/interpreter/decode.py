@@ -10,9 +10,10 @@ from edgeperf.ptx.interpreter import access, floats, scalars
 from edgeperf.ptx.interpreter.operands import Operands, Read, Run, Thread, Unsupported, width_of
 from edgeperf.ptx.opcodes import Opcode
 from edgeperf.ptx.records import Instruction
+from edgeperf.ptx.text import words
 
-_BITWISE = frozenset(["shl", "shr", "shf", "bfe", "bfi", "bfind", "brev", "popc", "clz", "prmt", "lop3"])
-_NOTHING = frozenset(["membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard", "applypriority", "griddepcontrol"])
+_BITWISE = words("shl shr shf bfe bfi bfind brev popc clz prmt lop3")
+_NOTHING = words("membar fence prefetch prefetchu nanosleep pmevent discard applypriority griddepcontrol")
 _FLOATING = frozenset({"f16", "f32", "f64"})
 _ROUND: dict[str, Callable[[float], float]] = {
     "rni": round,
