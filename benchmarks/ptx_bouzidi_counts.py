@@ -110,6 +110,7 @@ def measured() -> dict[tuple[str, int], int]:
 
 
 def count_one(template: dict, size: int, arch: str, dump: Path) -> dict:
+    """One row of the result."""
     from edgeperf.ptx.xla_compile import compile_model
 
     shutil.rmtree(dump)
@@ -134,6 +135,7 @@ def count_one(template: dict, size: int, arch: str, dump: Path) -> dict:
 
 
 def main() -> None:
+    """Compiles and counts what is not in the result yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arch", default="sm_53")
     parser.add_argument("--sizes", default="224,128,448,64,320")

@@ -2,11 +2,11 @@
 
     python -m benchmarks.ptx_cross_gpu [--data ../shared/data] [--part boards|counts|operations|layers|clocks]
 
-boards: three Jetsons with the same networks (Bouzidi et al.), one board left out; the paper's algorithms on hardware and
-network features, relative recipes, and two one-factor baselines. counts: the networks whose executed PTX instructions are
-known (results/ptx_bouzidi_counts.csv), with and without these counts. operations and layers: one GPU left out on the
-convolutions of NeuSight and of Justus et al. clocks: power across core clocks, by random rows and by whole benchmarks.
-All algorithms are shown; none is picked on the rows that it is shown on.
+boards: three Jetsons with the same networks (Bouzidi et al.), one board left out; the paper's algorithms on hardware
+and network features, relative recipes, and two one-factor baselines. counts: the networks whose executed PTX
+instructions are known (results/ptx_bouzidi_counts.csv), with and without these counts. operations and layers: one GPU
+left out on the convolutions of NeuSight and of Justus et al. clocks: power across core clocks, by random rows and by
+whole benchmarks. All algorithms are shown; none is picked on the rows that it is shown on.
 """
 
 from __future__ import annotations
@@ -252,9 +252,32 @@ def _nv_dvfs(data: Path) -> tuple[str, pd.DataFrame, list[str]]:
     table = table.assign(
         program=table["benchmark"].astype(str), power_w=table["average_power"], is_v100=table["device"] == "v100"
     )
-    static = (
-        ["abs", "add", "and", "bar", "bra", "clz", "cvt", "div", "ex2", "f32", "f64", "fma", "global", "ld", "local", "mad", "max", "mul", "shared", "shl", "shr", "sqrt", "st", "sub"]
-    )
+    static = [
+        "abs",
+        "add",
+        "and",
+        "bar",
+        "bra",
+        "clz",
+        "cvt",
+        "div",
+        "ex2",
+        "f32",
+        "f64",
+        "fma",
+        "global",
+        "ld",
+        "local",
+        "mad",
+        "max",
+        "mul",
+        "shared",
+        "shl",
+        "shr",
+        "sqrt",
+        "st",
+        "sub",
+    ]
     return "V100 and RTX 8000 (HKBU)", table, ["is_v100", "core_frequency", *static]
 
 

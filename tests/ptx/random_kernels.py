@@ -3,6 +3,7 @@ instructions, wrap-around counters, all integer instructions, text order shuffle
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass, field
 
@@ -26,23 +27,56 @@ OPERATIONS = [
     *[(f"{op}.b32", "r", "r") for op in ("not", "popc", "clz", "brev", "cnot")],
     *[(f"{op}.b64", "r", "d") for op in ("popc", "clz")],
     *[(f"bfind.{kind}", "r", "r") for kind in ("u32", "s32")],
-    ("bfind.shiftamt.u32", "r", "r"), ("bfind.u64", "r", "d"), ("brev.b64", "d", "d"),
+    ("bfind.shiftamt.u32", "r", "r"),
+    ("bfind.u64", "r", "d"),
+    ("brev.b64", "d", "d"),
     *[(f"{op}.s32", "r", "r") for op in ("abs", "neg")],
-    ("shl.b32", "r", "rn"), ("shr.u32", "r", "rn"), ("shr.s32", "r", "rn"), ("shl.b64", "d", "dn"), ("shr.s64", "d", "dn"),
-    ("shr.u64", "d", "dr"), ("shl.b32", "r", "rr"), ("shr.s32", "r", "rr"), ("shr.s16", "h", "hn"), ("shl.b16", "h", "hr"),
+    ("shl.b32", "r", "rn"),
+    ("shr.u32", "r", "rn"),
+    ("shr.s32", "r", "rn"),
+    ("shl.b64", "d", "dn"),
+    ("shr.s64", "d", "dn"),
+    ("shr.u64", "d", "dr"),
+    ("shl.b32", "r", "rr"),
+    ("shr.s32", "r", "rr"),
+    ("shr.s16", "h", "hn"),
+    ("shl.b16", "h", "hr"),
     *[(f"shf.{side}.{mode}.b32", "r", "rrr") for side in "lr" for mode in ("clamp", "wrap")],
     *[(f"bfe.{kind}", "r", "rnn") for kind in ("u32", "s32")],
-    ("bfe.s64", "d", "dnn"), ("bfe.u32", "r", "rrr"), ("bfi.b32", "r", "rrnn"), ("bfi.b64", "d", "ddrn"),
-    ("prmt.b32", "r", "rri"), ("prmt.b32", "r", "rrr"), ("lop3.b32", "r", "rrrb"), ("sad.u32", "r", "rrr"), ("sad.s32", "r", "rrr"),
+    ("bfe.s64", "d", "dnn"),
+    ("bfe.u32", "r", "rrr"),
+    ("bfi.b32", "r", "rrnn"),
+    ("bfi.b64", "d", "ddrn"),
+    ("prmt.b32", "r", "rri"),
+    ("prmt.b32", "r", "rrr"),
+    ("lop3.b32", "r", "rrrb"),
+    ("sad.u32", "r", "rrr"),
+    ("sad.s32", "r", "rrr"),
     *[(f"{op}.{kind}", "r", "rz") for op in ("div", "rem") for kind in ("u32", "s32")],
-    ("selp.b32", "r", "rrp"), ("selp.b64", "d", "ddp"), ("slct.u32.s32", "r", "rrr"),
+    ("selp.b32", "r", "rrp"),
+    ("selp.b64", "d", "ddp"),
+    ("slct.u32.s32", "r", "rrr"),
     *[(f"cvt.{to}.{source}", "r", "r") for to, source in (("u32", "s16"), ("s32", "s8"), ("u32", "u8"))],
-    ("cvt.u64.u32", "d", "r"), ("cvt.s64.s32", "d", "r"), ("cvt.u32.u64", "r", "d"), ("cvt.u16.u32", "h", "r"),
-    ("cvt.s32.s16", "r", "h"), ("cvt.sat.u8.s32", "r", "r"), ("cvt.sat.s16.s32", "h", "r"), ("cvt.sat.s32.u32", "r", "r"),
-    ("mov.b32", "r", "r"), ("mov.u32", "r", "i"), ("add.s16", "h", "hh"), ("mul.lo.s16", "h", "hh"), ("mul.hi.s16", "h", "hh"),
-    ("and.pred", "p", "pp"), ("or.pred", "p", "pp"), ("xor.pred", "p", "pp"), ("not.pred", "p", "p"),
-    ("set.lt.u32.s32", "r", "rr"), ("set.ge.u32.u32", "r", "rr"),
-]  # fmt: skip
+    ("cvt.u64.u32", "d", "r"),
+    ("cvt.s64.s32", "d", "r"),
+    ("cvt.u32.u64", "r", "d"),
+    ("cvt.u16.u32", "h", "r"),
+    ("cvt.s32.s16", "r", "h"),
+    ("cvt.sat.u8.s32", "r", "r"),
+    ("cvt.sat.s16.s32", "h", "r"),
+    ("cvt.sat.s32.u32", "r", "r"),
+    ("mov.b32", "r", "r"),
+    ("mov.u32", "r", "i"),
+    ("add.s16", "h", "hh"),
+    ("mul.lo.s16", "h", "hh"),
+    ("mul.hi.s16", "h", "hh"),
+    ("and.pred", "p", "pp"),
+    ("or.pred", "p", "pp"),
+    ("xor.pred", "p", "pp"),
+    ("not.pred", "p", "p"),
+    ("set.lt.u32.s32", "r", "rr"),
+    ("set.ge.u32.u32", "r", "rr"),
+]
 
 SPECIAL = ("%tid.x", "%ctaid.x", "%ntid.x", "%laneid", "%tid.y")
 LITERALS = (0, 1, 2, 3, 5, 7, 16, 31, 32, 33, 63, 64, 100, 255, -1, -2, -7, 2**31 - 1, 2**31, 2**32 - 1, 0x12345678)
@@ -217,7 +251,7 @@ class Generator:
                 pieces.append([])
             pieces[-1].append(line)
         first = pieces[0][0][:-1]
-        for piece, following in zip(pieces, pieces[1:], strict=False):
+        for piece, following in itertools.pairwise(pieces):
             piece.append(f"bra.uni {following[0][:-1]};")
         self.random.shuffle(pieces)
         return [f"bra.uni {first};", *(line for piece in pieces for line in piece)]
@@ -230,7 +264,7 @@ REGISTERS = "\n".join(
 
 def random_kernel(seed: int) -> tuple[str, Launch]:
     """PTX text of the kernel ``k``, and a launch of at most 192 threads."""
-    generator = Generator(random.Random(seed))
+    generator = Generator(random.Random(seed))  # noqa: S311 - tests, not secrets
     generator.prologue()
     generator.sequence(generator.random.randint(4, 9))
     generator.lines.append("ret;")

@@ -277,7 +277,8 @@ def test_an_endless_loop_is_refused_within_the_budget() -> None:
     ],
 )
 def test_what_is_not_known_is_refused_by_name(body: str, names: str) -> None:
-    kernel = kernel_of(f"ld.param.u64 %rd1, [p];\n{body}\nsetp.gt.u32 %p1, %r1, 3;\n@%p1 bra $L;\nadd.u32 %r3, 1, 1;\n$L:\nret;", parameters=".param .u64 p")  # fmt: skip
+    tail = "setp.gt.u32 %p1, %r1, 3;\n@%p1 bra $L;\nadd.u32 %r3, 1, 1;\n$L:\nret;"
+    kernel = kernel_of(f"ld.param.u64 %rd1, [p];\n{body}\n{tail}", parameters=".param .u64 p")
     with pytest.raises(Refused, match=names):
         analyze(kernel, launch_of())
 

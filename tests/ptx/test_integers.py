@@ -54,7 +54,8 @@ def value_of(lines: list[str], kind: str, register: str) -> tuple[int, int]:
     stored = {"r": ("b32", register), "h": ("b16", register), "d": ("b64", register), "p": ("b32", "%r39")}[kind]
     body = "\n".join([*lines, guard, "ld.param.u64 %rd29, [out];", "selp.b32 %r39, 1, 0, %p9;"])
     store = f"st.global.{stored[0]} [%rd29], {stored[1]};"
-    text = f"{HEADER}.visible .entry k(.param .u64 out)\n{{\n{REGISTERS}\n{body}\n{store}\n@%p9 bra $L;\nret;\n$L:\nret;\n}}\n"
+    tail = f"{store}\n@%p9 bra $L;\nret;\n$L:\nret;"
+    text = f"{HEADER}.visible .entry k(.param .u64 out)\n{{\n{REGISTERS}\n{body}\n{tail}\n}}\n"
     kernel = parse(text).kernels["k"]
     launch = Launch(kernel="k", grid=(1, 1, 1), block=(1, 1, 1))
     memory = interpret(kernel, launch).memory
@@ -137,7 +138,7 @@ def test_values_of_the_manual(lines: list[str], kind: str, expected: int) -> Non
 @pytest.mark.parametrize("operation", range(len(OPERATIONS)))
 def test_analyzer_and_interpreter_compute_alike(operation: int) -> None:
     opcode, target, sources = OPERATIONS[operation]
-    chooser = random.Random(operation)
+    chooser = random.Random(operation)  # noqa: S311 - tests, not secrets
     for _ in range(12):
         lines = []
         operands = []

@@ -138,7 +138,10 @@ $LOOP:
         # narrower than its register
         "add.u32 %r1, %r1, 9000;\ncvt.u16.u32 %rs1, %r1;\nsetp.lt.u16 %p1, %rs1, 60000;",
         # counts and stores under a predicate that varies
-        "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 1;\nsetp.eq.u32 %p4, %r4, 0;\n@%p4 st.global.u32 [%rd1], %r1;\nsetp.lt.u32 %p1, %r1, 11;",
+        (
+            "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 1;\nsetp.eq.u32 %p4, %r4, 0;\n"
+            "@%p4 st.global.u32 [%rd1], %r1;\nsetp.lt.u32 %p1, %r1, 11;"
+        ),
         # counts and stores under a predicate that stays
         "add.u32 %r1, %r1, 1;\n@%p5 st.global.u32 [%rd1], %r1;\nsetp.lt.u32 %p1, %r1, 11;",
     ],

@@ -64,7 +64,7 @@ NVCC = """
 	ld.param.b32 	%r4, [retval0+0];
 	}
 	/* a block
-	   comment */
+	comment */
 	mov.b64 %rd2, $str;
 $L__BB0_2:
 	ret;
