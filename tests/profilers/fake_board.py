@@ -82,8 +82,9 @@ class FakeBoard:
     def _install_tools(self) -> None:
         python = PYTHON_3_6 if PYTHON_3_6.exists() else Path(sys.executable)
         self._script("python3", f'exec {python} "$@"')
-        # Every board has a home of its own, which a session begins in
-        self._script("login", f'cd {self.home}; exec sh -c "$SSH_ORIGINAL_COMMAND"')
+        # Every board has a home and a PATH of its own, whatever the user's shell has made of them
+        path = f"{self.bin}:/usr/local/bin:/usr/bin:/bin"
+        self._script("login", f'cd {self.home}; PATH={path} exec sh -c "$SSH_ORIGINAL_COMMAND"')
         self._script("nvpmodel", "printf 'NV Power Mode: MAXN\\n0\\n'")
         for tool in ("tegrastats", "trtexec"):
             self._script(tool, f'exec {sys.executable} {FAKE / tool}.py "$@"')
@@ -102,18 +103,23 @@ class FakeBoard:
             self.port = free.getsockname()[1]
         host_key = (self.folder / "host_key.pub").read_text()
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}")
-        path = f"{self.bin}:/usr/local/bin:/usr/bin:/bin"
         (self.folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host_key\nPidFile {self.folder}/pid\n"
             f"AuthorizedKeysFile {self.folder}/authorized_keys\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"
             f"Subsystem sftp {SFTP_SERVER} -d {self.home}\nForceCommand {self.bin}/login\n"
-            f"SetEnv PATH={path} FAKE_STATE={self.state} PYTHONPATH={FAKE}\n"
+            f"SetEnv FAKE_STATE={self.state} PYTHONPATH={FAKE}\n"
         )
         self.ssh_config.write_text(
             f"Host {self.name}\n  HostName 127.0.0.1\n  Port {self.port}\n  User {getpass.getuser()}\n"
             f"  IdentityFile {self.folder}/user_key\n  IdentitiesOnly yes\n"
             f"  UserKnownHostsFile {self.folder}/known_hosts\n  GlobalKnownHostsFile /dev/null\n"
         )
+
+    def install_keras(self) -> None:
+        """A board with TensorFlow and nvprof in the place of TensorRT."""
+        (self.bin / "trtexec").unlink()
+        self._script("python3", f'PYTHONPATH= exec {sys.executable} "$@"')
+        self._script("nvprof", f'exec {sys.executable} {FAKE / "nvprof"}.py "$@"')
 
     def power_on(self) -> None:
         if os.getuid() == 0:

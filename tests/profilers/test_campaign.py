@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgeperf.profilers.store import Store
-from tests.profilers.campaigns import COSTS, SIZES, run
+from tests.profilers.campaigns import COSTS, PLAN, SIZES, run
 from tests.profilers.fake_board import FakeBoard
 
 
@@ -31,3 +32,20 @@ def test_a_campaign_copies_measures_fetches_and_reads_the_truth(fake_board: Fake
         assert (found.device.power_mode, found.device.clocks_locked) == ("MAXN", True)
     assert fake_board.orphans() == []
     assert list((fake_board.workdir / "recordings").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_network_is_rebuilt_with_keras_on_the_board_and_timed_by_nvprof(
+    fake_board: FakeBoard, tmp_path: Path
+) -> None:
+    fake_board.install_keras()
+    run(tmp_path, fake_board.folder, input_sizes=[32], plan=replace(PLAN, timeout_s=240.0))
+    (done,) = Store(tmp_path).finished()
+    found = done.measurement
+    assert (found.status, found.latency_method) == ("ok", "sum of GPU kernel times (nvprof)")
+    assert found.latency_ms == pytest.approx(3.0)
+    assert found.power_mw == pytest.approx(80, abs=1)  # the simulated GPU stays idle
+    assert found.idle_loaded_power_mw == pytest.approx(80, abs=1)
+    assert found.energy_mj == pytest.approx(3.0 * 80 / 1000, rel=0.02)
+    assert (found.device.runtime, found.memory_mib) == ("keras", 900)
+    assert fake_board.orphans() == []
