@@ -2,9 +2,9 @@
 
     python -m benchmarks.surrogates_accuracy [--data ../shared/data]
 
-The paper's errors are recomputed from its own predictions, row by row; its best of five is picked per cell in hindsight.
-Algorithms are refitted on training rows with the stored configuration. Writes results/surrogates_accuracy.{json,md,svg}
-and the predictions of every test row's split, aggregated; no row of the published tables is copied.
+The paper's errors are recomputed from its own predictions, row by row; its best of five is picked per cell in
+hindsight. Algorithms are refitted on training rows with the stored configuration. Writes
+results/surrogates_accuracy.{json,md,svg}; no row of the published tables is copied.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def paper_errors(folder: Path) -> pd.DataFrame:
-    """device, metric, split, paper_best, paper_algorithm: the lowest error of the paper's five; energy by its products."""
+    """device, metric, split, paper_best, paper_algorithm: lowest error of the paper's five; energy by its products."""
     rows = pd.read_csv(folder / "published_predictions.csv")
     rows["device"] = rows["device"].map(DEVICES)
     rows["metric"] = rows["metric"].replace("memory_mb", "memory_mib")

@@ -2,9 +2,9 @@
 
     python -m benchmarks.surrogates_families [--data ../shared/data]
 
-Per board and metric every family is left out of the training rows in turn. Synthetic networks whose graph is not known are
-left out of this table: without their own family nothing can be said from published columns. A row errs much when it
-errs by more than twice the cross-validated error on held-out models.
+Per board and metric every family is left out of the training rows in turn. Synthetic networks whose graph is not
+known are left out of this table: without their own family nothing can be said from published columns. A row errs much
+when it errs by more than twice the cross-validated error on held-out models.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m benchmarks.surrogates_transfer [--data ../shared/data]
 
-The source is the shipped surrogate of one board. Measurements are drawn among all networks of the other board whose graph
-is known; the error is that on all the others. The baseline is the source times one factor, fitted on the logarithms.
+The source is the shipped surrogate of one board. Measurements are drawn among all networks of the other board whose
+graph is known; the error is that on 250 of the others. The baseline is the source times one factor, fitted on the
+logarithms.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ BOARDS = ("jetson-nano", "jetson-tx2", "jetson-agx-xavier")
 METRICS = ("latency_ms", "power_mw", "energy_mj", "memory_mib")
 COUNTS = (5, 10, 20, 50, 100)
 DRAWS = 20
+OTHERS = 250
 
 
 def main() -> None:
@@ -63,7 +65,7 @@ def _case(surrogate: Surrogate, known: Rows, count: int) -> dict[str, Any]:
 
 def _draw(surrogate: Surrogate, known: Rows, count: int, seed: int) -> tuple[float, float]:
     order = np.random.default_rng(seed).permutation(len(known))
-    measured, others = known.take(order[:count]), known.take(order[count:])
+    measured, others = known.take(order[:count]), known.take(order[count : count + OTHERS])
     moved = transfer(surrogate, measured.features, measured.value).surrogate
     factor = np.exp(np.log(measured.value / surrogate.predict(measured.features)).mean())
     source = surrogate.predict(others.features)

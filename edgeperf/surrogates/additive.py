@@ -24,6 +24,8 @@ RIDGE = 1e-5
 OWN_RIDGE = 1e-2
 """Pull of a class's own surcharge towards zero, so that a class that was hardly measured costs what its like cost."""
 _JITTER = 1e-9
+_MOST_PAID = 0.9
+"""Rows that known prices explain beyond this share tell nothing about the others."""
 
 
 def _likes() -> Matrix:
@@ -40,33 +42,46 @@ def _likes() -> Matrix:
 LIKES = _likes()
 
 
-def fit_layer_prices(quantities: Matrix, values: Vector, *, extra: Matrix | None = None) -> Vector:
+def fit_layer_prices(
+    quantities: Matrix, values: Vector, *, extra: Matrix | None = None, known: Vector | None = None
+) -> Vector:
     """Prices >= 0 per additive quantity, each the price of its like plus a surcharge of its own.
 
     Args:
         quantities: (rows, quantities) in the order of `QUANTITY_NAMES`.
         values: (rows,), positive costs.
         extra: (rows, more) further costs, priced by themselves.
+        known: (quantities,) prices that are given, NaN where they are to be fitted; None: all are fitted.
 
     Returns:
         (quantities + more,) prices.
     """
     more = np.empty((len(values), 0)) if extra is None else extra
-    design = np.hstack([quantities, quantities @ LIKES, more])
-    own = quantities.shape[1]
-    ridge = np.r_[np.full(own, OWN_RIDGE), np.full(LIKES.shape[1] + more.shape[1], RIDGE)]
-    prices = fit_prices(design, values, ridge=ridge)
-    shared, alone = prices[own : own + LIKES.shape[1]], prices[own + LIKES.shape[1] :]
-    return np.concatenate([prices[:own] + LIKES @ shared, alone])
+    given = np.full(quantities.shape[1], np.nan) if known is None else known
+    free = np.isnan(given)
+    paid = quantities @ np.nan_to_num(given)
+    open_rows = paid < _MOST_PAID * values
+    likes = LIKES[free]
+    design = np.hstack([quantities[:, free], quantities[:, free] @ likes, more])[open_rows]
+    own, shared = int(free.sum()), likes.shape[1]
+    ridge = np.r_[np.full(own, OWN_RIDGE), np.full(shared + more.shape[1], RIDGE)]
+    left = 1 - paid / values
+    prices = fit_prices(design, values[open_rows], ridge=ridge, left=left[open_rows])
+    result = np.nan_to_num(given)
+    result[free] = prices[:own] + likes @ prices[own : own + shared]
+    return np.concatenate([result, prices[own + shared :]])
 
 
-def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RIDGE) -> Vector:
-    """Prices w >= 0 that minimise the mean of (quantities @ w / values - 1)^2 plus the ridge.
+def fit_prices(
+    quantities: Matrix, values: Vector, *, ridge: float | Vector = RIDGE, left: Vector | None = None
+) -> Vector:
+    """Prices w >= 0 that minimise the mean of (quantities @ w / values - left)^2 plus the ridge.
 
     Args:
         quantities: (rows, quantities), non-negative.
         values: (rows,), positive costs.
         ridge: one for all prices, or one per price.
+        left: (rows,) share of each cost that is to be explained; 1 where None.
 
     Returns:
         (quantities,) price per unit of each quantity, in the unit of `values`; 0 for quantities that no row has.
@@ -81,6 +96,7 @@ def fit_prices(quantities: Matrix, values: Vector, *, ridge: float | Vector = RI
     normal += np.diag(np.broadcast_to(ridge, len(scale)) * len(values) * shares.mean() ** 2)
     normal += _JITTER * np.trace(normal) / len(scale) * np.eye(len(scale))
     root = np.linalg.cholesky(normal)
-    target = np.linalg.solve(root, shares.sum(axis=0))
+    wanted = np.ones(len(values)) if left is None else left
+    target = np.linalg.solve(root, shares.T @ wanted)
     prices, _ = nnls(root.T, target, maxiter=200 * len(scale))
     return np.where(measured, prices / scale, 0.0)

@@ -11,7 +11,7 @@ Every surrogate predicts in the metric's unit and can be written down as plain a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Final, Protocol
@@ -22,16 +22,20 @@ from edgeperf.surrogates.additive import fit_layer_prices, fit_prices
 from edgeperf.surrogates.arrays import Matrix, Vector
 from edgeperf.surrogates.descriptors import column, descriptors, quantities
 from edgeperf.surrogates.gaussian import GaussianProcess, fit_process, optimise
+from edgeperf.surrogates.runtimes import known_prices
 from edgeperf.units import BYTES_PER_MIB, MILLISECONDS_PER_SECOND
 
 if TYPE_CHECKING:
-    from edgeperf.surrogates.rows import Training
+    from edgeperf.surrogates.rows import Rows, Training
 
 Hyper = dict[str, list[float]]
 """Name of a part → what was tuned for it, as JSON holds it."""
 
 MEMORY_RIDGE: Final = 1e-4
-_OVERHEADS_MS: Final = (10.0, 20.0, 30.0, 45.0, 60.0, 80.0, 100.0, 130.0, 170.0, 220.0)
+_MOST_POINTS: Final = 2500
+"""A Gaussian process takes time with the cube of its points."""
+_OVERHEADS_MS: Final = (0.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0, 80.0, 100.0, 130.0, 170.0, 220.0)
+_NO_OVERHEAD: Final = (0.0, 0.0)
 _OVERHEADS_PER_CALL_MS: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 
@@ -44,14 +48,14 @@ class Surrogate(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencySurrogate:
-    """Milliseconds: prices per additive quantity, times the exponential of a correction."""
+class AdditiveSurrogate:
+    """A cost per inference: prices per additive quantity, times the exponential of a correction."""
 
     prices: Vector
     correction: GaussianProcess
 
     def predict(self, features: Matrix) -> Vector:
-        """(rows,) ms."""
+        """(rows,) in the unit of the prices."""
         return quantities(features) @ self.prices * np.exp(self.correction.mean(descriptors(features)))
 
 
@@ -66,7 +70,7 @@ class PowerSurrogate:
         prices: energy in uJ per unit of each quantity; the last is the power at rest in mW.
     """
 
-    latency: LatencySurrogate
+    latency: AdditiveSurrogate
     overhead_ms: float
     overhead_per_call_ms: float
     prices: Vector
@@ -112,19 +116,30 @@ def fit(training: Training, hyper: Hyper) -> Surrogate:
     return _FITTERS[training.metric](training.with_graph(), hyper)
 
 
-def _fit_latency(training: Training, hyper: Hyper) -> LatencySurrogate:
+def _fit_latency(training: Training, hyper: Hyper) -> AdditiveSurrogate:
     rows = training.of("latency_ms").rows
-    prices = fit_layer_prices(quantities(rows.features), rows.value)
-    missed = np.log(rows.value / (quantities(rows.features) @ prices))
-    correction = fit_process(descriptors(rows.features), missed, np.asarray(hyper["latency"]))
-    return LatencySurrogate(prices=prices, correction=correction)
+    return _fit_additive(rows, known_prices(rows.device), hyper["latency"])
 
 
 def _tune_latency(training: Training, seed: int) -> Hyper:
     rows = training.of("latency_ms").rows
-    prices = fit_layer_prices(quantities(rows.features), rows.value)
+    return {"latency": _tune_additive(rows, known_prices(rows.device), seed)}
+
+
+def _fit_additive(rows: Rows, known: Vector | None, hyper: Sequence[float]) -> AdditiveSurrogate:
+    prices = fit_layer_prices(quantities(rows.features), rows.value, known=known)
     missed = np.log(rows.value / (quantities(rows.features) @ prices))
-    return {"latency": optimise(descriptors(rows.features), missed, seed=seed).tolist()}
+    return AdditiveSurrogate(prices=prices, correction=_correction(rows.features, missed, hyper))
+
+
+def _tune_additive(rows: Rows, known: Vector | None, seed: int) -> list[float]:
+    prices = fit_layer_prices(quantities(rows.features), rows.value, known=known)
+    missed = np.log(rows.value / (quantities(rows.features) @ prices))
+    hyper = optimise(descriptors(rows.features), missed, seed=seed)
+    if known is not None:
+        # Where the runtime sets prices, they hold beyond what was measured; the correction must not reach there.
+        hyper[1:-1] = np.minimum(hyper[1:-1], 0.0)
+    return [float(value) for value in hyper]
 
 
 def _fit_power(training: Training, hyper: Hyper) -> PowerSurrogate:
@@ -134,7 +149,7 @@ def _fit_power(training: Training, hyper: Hyper) -> PowerSurrogate:
     rates = _rates(rows.features, latency.predict(rows.features), per_inference, per_call)
     prices = _fit_rate_prices(rates, rows.value)
     missed = np.log(rows.value / (rates @ prices))
-    correction = fit_process(descriptors(rows.features), missed, np.asarray(hyper["power"]))
+    correction = _correction(rows.features, missed, hyper["power"])
     return PowerSurrogate(
         latency=latency, overhead_ms=per_inference, overhead_per_call_ms=per_call, prices=prices, correction=correction
     )
@@ -149,31 +164,49 @@ def _tune_power(training: Training, seed: int) -> Hyper:
         rates = _rates(rows.features, latency_ms, *overhead)
         return np.log(rows.value / (rates @ _fit_rate_prices(rates, rows.value)))
 
-    best = min(product(_OVERHEADS_MS, _OVERHEADS_PER_CALL_MS), key=lambda pair: float(np.abs(missed(pair)).mean()))
+    possible = list(product(_OVERHEADS_MS, _OVERHEADS_PER_CALL_MS))
+    if known_prices(rows.device) is not None:
+        possible = [_NO_OVERHEAD]  # such latencies are wall-clock times
+    best = min(possible, key=lambda pair: float(np.abs(missed(pair)).mean()))
     power = optimise(descriptors(rows.features), missed(best), seed=seed)
     return {**hyper, "overhead": list(best), "power": power.tolist()}
 
 
-def _fit_energy(training: Training, hyper: Hyper) -> EnergySurrogate:
+def _fit_energy(training: Training, hyper: Hyper) -> Surrogate:
     rows = training.of("energy_mj").rows
+    known = _known_energies(training)
+    if known is not None:
+        return _fit_additive(rows, known, hyper["energy"])
     power = _fit_power(training, hyper)
     missed = np.log(rows.value / _product(power, rows.features))
-    correction = fit_process(descriptors(rows.features), missed, np.asarray(hyper["energy"]))
+    correction = _correction(rows.features, missed, hyper["energy"])
     return EnergySurrogate(power=power, correction=correction)
 
 
 def _tune_energy(training: Training, seed: int) -> Hyper:
     rows = training.of("energy_mj").rows
+    known = _known_energies(training)
+    if known is not None:
+        return {"energy": _tune_additive(rows, known, seed)}
     hyper = _tune_power(training, seed)
     missed = np.log(rows.value / _product(_fit_power(training, hyper), rows.features))
     return {**hyper, "energy": optimise(descriptors(rows.features), missed, seed=seed).tolist()}
+
+
+def _known_energies(training: Training) -> Vector | None:
+    """(quantities,) mJ per unit: the prices in time that the runtime sets, at the board's usual power."""
+    known = known_prices(training.rows.device)
+    if known is None:
+        return None
+    energy, latency = (np.median(training.of(metric).rows.value) for metric in ("energy_mj", "latency_ms"))
+    return np.asarray(known * energy / latency)
 
 
 def _fit_memory(training: Training, hyper: Hyper) -> MemorySurrogate:
     rows = training.of("memory_mib").rows
     prices = fit_prices(_footprint(rows.features), rows.value, ridge=MEMORY_RIDGE)
     missed = np.log(rows.value / (_footprint(rows.features) @ prices))
-    correction = fit_process(descriptors(rows.features), missed, np.asarray(hyper["memory"]))
+    correction = _correction(rows.features, missed, hyper["memory"])
     return MemorySurrogate(prices=prices, correction=correction)
 
 
@@ -182,6 +215,12 @@ def _tune_memory(training: Training, seed: int) -> Hyper:
     prices = fit_prices(_footprint(rows.features), rows.value, ridge=MEMORY_RIDGE)
     missed = np.log(rows.value / (_footprint(rows.features) @ prices))
     return {"memory": optimise(descriptors(rows.features), missed, seed=seed).tolist()}
+
+
+def _correction(features: Matrix, missed: Vector, hyper: Sequence[float]) -> GaussianProcess:
+    """What prices miss, in logarithms, from at most `_MOST_POINTS` rows drawn with a fixed seed."""
+    drawn = np.sort(np.random.default_rng(0).permutation(len(missed))[:_MOST_POINTS])
+    return fit_process(descriptors(features[drawn]), missed[drawn], np.asarray(hyper))
 
 
 def _rates(features: Matrix, latency_ms: Vector, overhead_ms: float, overhead_per_call_ms: float) -> Matrix:

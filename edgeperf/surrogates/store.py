@@ -30,8 +30,8 @@ from edgeperf.surrogates.descriptors import COMPOSITION, DESCRIPTORS
 from edgeperf.surrogates.gaussian import GaussianProcess
 from edgeperf.surrogates.intervals import Interval
 from edgeperf.surrogates.physical import (
+    AdditiveSurrogate,
     EnergySurrogate,
-    LatencySurrogate,
     MemorySurrogate,
     PowerSurrogate,
     Surrogate,
@@ -67,7 +67,7 @@ _PARTS: Final = {
     for part in (
         EnergySurrogate,
         GaussianProcess,
-        LatencySurrogate,
+        AdditiveSurrogate,
         MemorySurrogate,
         PowerSurrogate,
         TransferredSurrogate,

@@ -20,7 +20,7 @@ from edgeperf.network.graph_quantities import CONV_CLASSES, DEPTHWISE_CLASSES, Q
 from edgeperf.surrogates.arrays import Matrix, Vector
 from edgeperf.surrogates.descriptors import descriptors, quantities
 from edgeperf.surrogates.gaussian import GaussianProcess, matern
-from edgeperf.surrogates.physical import EnergySurrogate, LatencySurrogate, PowerSurrogate, Surrogate
+from edgeperf.surrogates.physical import AdditiveSurrogate, EnergySurrogate, PowerSurrogate, Surrogate
 
 LINEAR_DEVIATION: Final = 0.3
 """Prior deviation of the slopes."""
@@ -106,7 +106,7 @@ def covariance(lines: Matrix, where: Matrix, other_lines: Matrix, other_where: M
 
 def basis(source: Surrogate, features: Matrix) -> Matrix:
     """(rows, basis) in which the ratio between boards is a straight line."""
-    if isinstance(source, LatencySurrogate):
+    if isinstance(source, AdditiveSurrogate):
         return _time_shares(source, features)
     if isinstance(source, PowerSurrogate):
         return _log_costs(source, features)
@@ -127,7 +127,7 @@ def _log_costs(source: PowerSurrogate, features: Matrix) -> Matrix:
     return np.asarray(np.log(costs) / _LOG_SPREAD)
 
 
-def _time_shares(source: LatencySurrogate, features: Matrix) -> Matrix:
+def _time_shares(source: AdditiveSurrogate, features: Matrix) -> Matrix:
     """(rows, sorts) shares of the source's time by sort of work, by its prices."""
     times = quantities(features) * source.prices
     shares = times @ _SORT_OF_QUANTITY / np.maximum(times.sum(axis=1, keepdims=True), np.finfo(float).tiny)
