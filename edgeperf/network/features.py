@@ -13,7 +13,7 @@ from typing import Final
 from edgeperf.network.graph_quantities import QUANTITY_NAMES, graph_quantities
 from edgeperf.network.kinds.convolution import CONVOLUTIONS
 from edgeperf.network.kinds.spec import elements
-from edgeperf.records import Features, Layer, Network
+from edgeperf.records import Features, Layer, Network, Shape
 
 FEATURE_SCHEMA: Final = 1
 """1: first version. Surrogates refuse any other, so every change of names, order or meaning raises it."""
@@ -54,6 +54,16 @@ def weighted_neurons(layer: Layer) -> int:
     return elements(layer.output_shape) * elements(layer.kernel_size) * depth
 
 
+def image_sizes(shape: Shape) -> tuple[int, int, int]:
+    """Height, width and channels; a sequence is one row, a vector one pixel, of volumes the depth joins the height.
+
+    >>> image_sizes((224, 224, 3)), image_sizes((197, 768)), image_sizes((16, 8, 8, 3))
+    ((224, 224, 3), (1, 197, 768), (128, 8, 3))
+    """
+    *rows, width, channels = (1, 1, *shape)
+    return elements(tuple(rows)), width, channels
+
+
 _CONV: Final = frozenset(CONVOLUTIONS)
 _NORM: Final = frozenset({"BatchNormalization"})
 _DENSE: Final = frozenset({"Dense"})
@@ -66,9 +76,9 @@ FEATURES: Final[Mapping[str, Callable[[Network], float]]] = {
     "filters": lambda network: sum(layer.filters for layer in _own(network)),
     "units": lambda network: sum(layer.units for layer in _own(network)),
     "filter_size": _mean_filter_size,
-    "input_height": lambda network: network.input_shape[0],
-    "input_width": lambda network: network.input_shape[1] if len(network.input_shape) > 1 else 1,
-    "input_channels": lambda network: network.input_shape[-1],
+    "input_height": lambda network: image_sizes(network.input_shape)[0],
+    "input_width": lambda network: image_sizes(network.input_shape)[1],
+    "input_channels": lambda network: image_sizes(network.input_shape)[2],
     "input_pixels": lambda network: elements(network.input_shape[:-1]),
     "params": lambda network: sum(layer.params for layer in network.layers),
     "params_conv": _params(_CONV),

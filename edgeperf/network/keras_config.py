@@ -24,8 +24,8 @@ from edgeperf.network.keras_layers import (
     operation_name,
     survey,
 )
-from edgeperf.network.keras_nodes import Arguments, Ref, arguments, listed, references
-from edgeperf.network.keras_ops import Node, translate
+from edgeperf.network.keras_nodes import Arguments, Node, Ref, arguments, listed, references
+from edgeperf.network.keras_ops import translate
 from edgeperf.network.kinds.attention import CALL_PARAMETERS
 from edgeperf.network.layout import channels_last
 from edgeperf.records import Network, Shape

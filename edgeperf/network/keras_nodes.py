@@ -1,4 +1,4 @@
-"""One inbound node of a layer, as Keras 2 or Keras 3 writes it → the arguments of the call, references marked."""
+"""One inbound node of a layer, as Keras 2 or Keras 3 writes it → the arguments of its call, references marked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgeperf.errors import InvalidInput
+from edgeperf.network.kinds.spec import Shapes
+from edgeperf.records import Shape
 
 
 class Ref(NamedTuple):
@@ -119,3 +121,38 @@ def listed(value: Any) -> Iterator[Ref]:
         else:
             for item in value:
                 yield from listed(item)
+
+
+class Node(NamedTuple):
+    """One operation: what its constructor and its call were given, and the shapes of its tensors."""
+
+    name: str
+    config: Mapping[str, Any]
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+    shapes: Shapes
+
+    def value(self, *names: str, default: Any = None) -> Any:
+        """The first of the parameters `names` that is stated, or else the first positional value that is no tensor."""
+        for name in names:
+            for source in (self.config, self.named):
+                if source.get(name) is not None:
+                    return plain(source[name])
+        positional = [item for item in self.args if not references(item)]
+        return plain(positional[0]) if positional else default
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the first tensor."""
+        if not self.shapes:
+            raise InvalidInput("it is called without a tensor")
+        return self.shapes[0]
+
+
+def plain(value: Any) -> Any:
+    """A literal with its lists as tuples."""
+    if isinstance(value, list):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, dict) and value.get("class_name") == "__tuple__":
+        return plain(value["items"])
+    return value

@@ -8,49 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
-from edgeperf.network.keras_nodes import Range, references
-from edgeperf.network.kinds.spec import Shapes, as_integer, axis_without_batch, elements
+from edgeperf.network.keras_nodes import Node, Range, plain
+from edgeperf.network.kinds.spec import as_integer, axis_without_batch, elements
 from edgeperf.network.kinds.tensors import ELLIPSIS, NEW_AXIS
-from edgeperf.records import Shape
 
 Translated = tuple[str, dict[str, Any]]
-
-
-class Node(NamedTuple):
-    """One operation: what its constructor and its call were given, and the shapes of its tensors."""
-
-    name: str
-    config: Mapping[str, Any]
-    args: tuple[Any, ...]
-    named: Mapping[str, Any]
-    shapes: Shapes
-
-    def value(self, *names: str, default: Any = None) -> Any:
-        """The first of the parameters `names` that is stated, or else the first positional value that is no tensor."""
-        for name in names:
-            for source in (self.config, self.named):
-                if source.get(name) is not None:
-                    return _tuples(source[name])
-        positional = [item for item in self.args if not references(item)]
-        return _tuples(positional[0]) if positional else default
-
-    @property
-    def shape(self) -> Shape:
-        """Shape of the first tensor."""
-        if not self.shapes:
-            raise InvalidInput("it is called without a tensor")
-        return self.shapes[0]
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_tuples(item) for item in value)
-    if isinstance(value, dict) and value.get("class_name") == "__tuple__":
-        return _tuples(value["items"])
-    return value
 
 
 def translate(node: Node) -> Translated:
@@ -152,7 +117,7 @@ def _swap(node: Node) -> Translated:
 
 def _move(node: Node) -> Translated:
     rank = len(node.shape) + 1
-    ends = [_tuples(node.config[key]) for key in ("source", "destination")]
+    ends = [plain(node.config[key]) for key in ("source", "destination")]
     sources, targets = [
         [as_integer(axis, "axis", least=-rank) % rank for axis in (end if isinstance(end, tuple) else (end,))]
         for end in ends
@@ -247,7 +212,7 @@ def _with(kind: str, **parameters: str) -> Callable[[Node], Translated]:
 
     def translated(node: Node) -> Translated:
         found = {own: node.config.get(name, node.named.get(name)) for own, name in parameters.items()}
-        return kind, {own: _tuples(value) for own, value in found.items() if value is not None}
+        return kind, {own: plain(value) for own, value in found.items() if value is not None}
 
     return translated
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgeperf.errors import InvalidInput
-from edgeperf.network.features import weighted_neurons
+from edgeperf.network.features import image_sizes, weighted_neurons
 from edgeperf.network.kinds.spec import elements
 from edgeperf.network.memory import BYTES_PER_ELEMENT, output_elements
 from edgeperf.records import Layer, Network, Shape
@@ -64,10 +64,7 @@ def _row(layer: Layer, width: int) -> dict[str, Any]:
 
 
 def _sizes(prefix: str, shape: Shape) -> dict[str, int]:
-    """Height, width and channels; of sequences the width, of vectors the channels alone."""
-    height, width, channels = (
-        (1, 1, 1, *shape)[-3:] if len(shape) <= 3 else (shape[0], elements(shape[1:-1]), shape[-1])
-    )
+    height, width, channels = image_sizes(shape)
     return {f"{prefix}_height": height, f"{prefix}_width": width, f"{prefix}_channels": channels}
 
 

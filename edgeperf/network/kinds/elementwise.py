@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds.spec import REQUIRED, Call, Kind, Shapes, axis_without_batch, elements, same_shape
 from edgeperf.records import Shape
@@ -50,7 +53,20 @@ _MERGE = Kind(
     flops=lambda call: max(len(call.inputs) - 1, 1) * elements(call.output),
     counts="inputs less one (1 where a constant is the other), per output element",
 )
-_UNARY = {"shape": same_shape, "flops": lambda call: elements(call.output), "counts": "1 per element"}
+
+
+def _unary(
+    params: Callable[[Call], int] = lambda _: 0, renamed: Mapping[str, str] | None = None, **parameters: Any
+) -> Kind:
+    """An activation as a layer of its own."""
+    return Kind(
+        parameters=parameters,
+        renamed=renamed or {},
+        shape=same_shape,
+        params=params,
+        flops=lambda call: elements(call.output),
+        counts="1 per element",
+    )
 
 
 def _prelu_params(call: Call) -> int:
@@ -65,18 +81,11 @@ ELEMENTWISE: dict[str, Kind] = {
     "Activation": Kind(
         parameters={"activation": REQUIRED}, shape=same_shape, counts="0 for linear, 3 for softmax, else 1, per element"
     ),
-    "ReLU": Kind(parameters={"max_value": None, "negative_slope": 0.0, "threshold": 0.0}, **_UNARY),  # type: ignore[arg-type]
-    "LeakyReLU": Kind(parameters={"negative_slope": 0.3}, renamed={"alpha": "negative_slope"}, **_UNARY),  # type: ignore[arg-type]
-    "ELU": Kind(parameters={"alpha": 1.0}, **_UNARY),  # type: ignore[arg-type]
-    "PReLU": Kind(
-        parameters={
-            "alpha_initializer": None,
-            "alpha_regularizer": None,
-            "alpha_constraint": None,
-            "shared_axes": None,
-        },
-        params=_prelu_params,
-        **_UNARY,  # type: ignore[arg-type]
+    "ReLU": _unary(max_value=None, negative_slope=0.0, threshold=0.0),
+    "LeakyReLU": _unary(renamed={"alpha": "negative_slope"}, negative_slope=0.3),
+    "ELU": _unary(alpha=1.0),
+    "PReLU": _unary(
+        _prelu_params, alpha_initializer=None, alpha_regularizer=None, alpha_constraint=None, shared_axes=None
     ),
     "Softmax": Kind(
         parameters={"axis": -1}, shape=same_shape, flops=lambda call: 3 * elements(call.output), counts="3 per element"

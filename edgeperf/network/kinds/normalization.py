@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds.spec import Call, Kind, elements, same_shape
 
@@ -12,7 +15,9 @@ def _per_axis(call: Call) -> int:
 
 
 def _affine(call: Call) -> int:
-    return _per_axis(call) * (call.flag("center") + call.flag("scale"))
+    # Keras 3 before 3.10 scales by the root mean square on request, and then has no shift.
+    shifted = call.flag("center") and not call.config.get("rms_scaling")
+    return _per_axis(call) * (shifted + call.flag("scale"))
 
 
 def _group_affine(call: Call) -> int:
@@ -22,45 +27,42 @@ def _group_affine(call: Call) -> int:
     return _affine(call)
 
 
-def _times(factor: int) -> dict[str, object]:
-    return {"flops": lambda call: factor * elements(call.output), "counts": f"{factor} per element"}
+def _size(call: Call) -> int:
+    return call.integer("size", least=1)
 
+
+def _kind(per_element: int, params: Callable[[Call], int], parameters: Mapping[str, Any]) -> Kind:
+    """A normalisation that takes `per_element` operations per element, besides two per MAC, of which it has none."""
+    return Kind(
+        parameters=parameters,
+        shape=same_shape,
+        params=params,
+        flops=lambda call: per_element * elements(call.output),
+        counts=f"{per_element} per element",
+    )
+
+
+_AFFINE = {"center": True, "scale": True}
 
 NORMALIZATIONS: dict[str, Kind] = {
     # Statistics are constants at inference: one multiplication and one addition.
-    "BatchNormalization": Kind(
-        parameters={"axis": -1, "momentum": 0.99, "epsilon": 0.001, "center": True, "scale": True},
-        shape=same_shape,
-        params=lambda call: _affine(call) + 2 * _per_axis(call),
-        **_times(2),  # type: ignore[arg-type]
+    "BatchNormalization": _kind(
+        2,
+        lambda call: _affine(call) + 2 * _per_axis(call),
+        {"axis": -1, "momentum": 0.99, "epsilon": 0.001, **_AFFINE},
     ),
     # Mean (1), variance (3), normalisation (2), scale and shift (2).
-    "LayerNormalization": Kind(
-        parameters={"axis": -1, "epsilon": 0.001, "center": True, "scale": True, "rms_scaling": False},
-        shape=same_shape,
-        params=_affine,
-        **_times(8),  # type: ignore[arg-type]
-    ),
-    "GroupNormalization": Kind(
-        parameters={"groups": 32, "axis": -1, "epsilon": 0.001, "center": True, "scale": True},
-        shape=same_shape,
-        params=_group_affine,
-        **_times(8),  # type: ignore[arg-type]
-    ),
+    "LayerNormalization": _kind(8, _affine, {"axis": -1, "epsilon": 0.001, **_AFFINE, "rms_scaling": False}),
+    "GroupNormalization": _kind(8, _group_affine, {"groups": 32, "axis": -1, "epsilon": 0.001, **_AFFINE}),
     # Square and sum (2), normalisation (1), scale (1).
-    "RMSNormalization": Kind(
-        parameters={"axis": -1, "epsilon": 1e-6},
-        shape=same_shape,
-        params=_per_axis,
-        **_times(4),  # type: ignore[arg-type]
-    ),
+    "RMSNormalization": _kind(4, _per_axis, {"axis": -1, "epsilon": 1e-6}),
+    # Square and sum (2), normalisation (1).
+    "UnitNormalization": _kind(3, lambda _: 0, {"axis": -1}),
     # Of every element: a square, a sum over `size` neighbours, a power and a division.
     "LocalResponseNormalization": Kind(
         parameters={"size": 5},
         shape=same_shape,
-        flops=lambda call: (call.integer("size", least=1) + 3) * elements(call.output),
+        flops=lambda call: (_size(call) + 3) * elements(call.output),
         counts="size + 3 per element",
     ),
-    # Square and sum (2), normalisation (1).
-    "UnitNormalization": Kind(parameters={"axis": -1}, shape=same_shape, **_times(3)),  # type: ignore[arg-type]
 }
