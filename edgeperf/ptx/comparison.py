@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgeperf.errors import InvalidInput
-from edgeperf.hardware import gpu
+from edgeperf.hardware import GPUS, gpu
 from edgeperf.records import Estimate, Measurement
 from edgeperf.units import METRICS
 
@@ -105,14 +105,14 @@ def by_data_sheet(estimates: Sequence[Estimate], device: str) -> list[Estimate]:
     the peak FP32 rate, power with the power limit, energy is their product. Memory does not follow from a data sheet.
 
     Args:
-        estimates: of one network on devices that have surrogates.
+        estimates: of one network on devices that have surrogates; those without a data sheet are passed over.
         device: name in `edgeperf.hardware.GPUS`.
 
     Raises:
         InvalidInput: there is no latency estimate to start from, or the device is not known.
     """
     target = gpu(device)
-    latencies = [estimate for estimate in estimates if estimate.metric == "latency_ms"]
+    latencies = [estimate for estimate in estimates if estimate.metric == "latency_ms" and estimate.device in GPUS]
     if not latencies:
         raise InvalidInput(f"No latency estimate to scale to {device}. Expected one of a device that has a surrogate.")
     nearest = min(latencies, key=lambda item: abs(gpu(item.device).peak_gflops / target.peak_gflops - 1)).device

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeperf.ptx import analysis
 from edgeperf.ptx.bundle import read_bundle
 from edgeperf.ptx.counts import NetworkCount
 from edgeperf.ptx.network import count_bundle
@@ -42,6 +43,14 @@ def test_every_instruction_of_a_small_network(arch: str) -> None:
     assert found.arch.rstrip("a") == arch  # XLA compiles for sm_90a where asked for sm_90
     assert found.refused == ()
     assert "jax 0.10.2" in found.compiler
+
+
+def test_merging_alike_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = read_bundle(COMPILED / "MobileNetV2-sm_53.tar.xz")
+    merged = count_bundle(bundle)
+    monkeypatch.setattr(analysis, "WORTH_IT", 2**60)
+    apart = count_bundle(bundle)
+    assert [count.blocks for count, _ in merged.counts] == [count.blocks for count, _ in apart.counts]
 
 
 def test_fusions_only_leaves_convolutions_to_a_library() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edgeperf.ptx import analysis
 from edgeperf.ptx.analysis import analyze
 from edgeperf.ptx.errors import Refused
 from edgeperf.ptx.execution import Budget
@@ -38,6 +39,16 @@ def agrees(seed: int) -> bool:
 def test_random_kernels_agree(start: int) -> None:
     ended = sum(agrees(seed) for seed in range(start, start + 50))
     assert ended > 35
+
+
+@pytest.mark.parametrize("most_numbers", [100, 10**6])
+def test_merged_threads_and_parts_of_the_launch_change_nothing(
+    most_numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels this small are neither merged nor split unless they are made to be."""
+    monkeypatch.setattr(analysis, "WORTH_IT", 0)
+    monkeypatch.setattr(analysis, "MOST_NUMBERS", most_numbers)
+    assert sum(agrees(seed) for seed in range(300, 360)) > 45
 
 
 @pytest.mark.slow
