@@ -7,6 +7,7 @@ all rows in one call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -21,6 +22,9 @@ from search.accuracy import AccuracySource
 from search.space import Candidate, Space, Vectors
 
 Array = npt.NDArray[np.float64]
+
+_CHUNK = 256
+"""Rows that one thread predicts at a time; fixed, so that rounding does not depend on the number of processors."""
 
 
 class Prediction(Protocol):
@@ -82,6 +86,7 @@ class Evaluator:
         self._devices = devices
         self._accuracy = accuracy
         self._counting = CountingLayers()
+        self._threads = ThreadPoolExecutor()
 
     def __call__(self, vectors: Vectors) -> Table:
         """All that is known of the candidates."""
@@ -145,6 +150,12 @@ class Evaluator:
         ]
 
     def _predicted(self, rows: Array) -> dict[str, Array]:
+        """Columns of all metrics on all devices; chunks of rows are predicted side by side."""
+        chunks = [rows[start : start + _CHUNK] for start in range(0, max(len(rows), 1), _CHUNK)]
+        parts = list(self._threads.map(self._predicted_chunk, chunks))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _predicted_chunk(self, rows: Array) -> dict[str, Array]:
         columns: dict[str, Array] = {}
         inside = np.ones(len(rows), dtype=np.bool_)
         for device, surrogates in self._devices.items():

@@ -80,7 +80,7 @@ class TrainedAccuracy:
             from distributed import Client, as_completed
         except ImportError:
             raise MissingExtra("Training on several machines", "cluster") from None
-        with Client(self._scheduler, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        with Client(self._scheduler) as client:  # type: ignore[no-untyped-call]
             futures = {
                 client.submit(
                     train_candidate, self._source, str(self._file), _home(candidate), dict(candidate.genes),

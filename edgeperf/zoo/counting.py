@@ -12,7 +12,7 @@ weights between blocks. A test compares every family with `edgeperf.network.feat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ class CountingLayers:
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[int, Any]] = {}
-        self._vectors: list[Rows] = []
+        self._vectors = np.empty((256, len(FEATURE_NAMES)))
         self._current: list[int] = []
 
     def __getattr__(self, kind: str) -> Any:
@@ -58,9 +58,9 @@ class CountingLayers:
     def Input(self, shape: Sequence[int], name: str) -> ShapeOnly:  # noqa: N802 - as in Keras
         """The image; starts a new network."""
         key = ("image", tuple(shape))
-        self._current = [self._number(key, lambda: _image_network(tuple(shape), name), ())]
-        image: ShapeOnly = self._known[key][1]
-        return image
+        number, image = self._known.get(key) or self._learn(key, _image_network(tuple(shape), name), ())
+        self._current = [number]
+        return cast(ShapeOnly, image)
 
     def Model(self, inputs: ShapeOnly, outputs: ShapeOnly, name: str) -> list[int]:  # noqa: ARG002, N802 - as in Keras
         """Numbers of the blocks that were called since `Input`, the image's first."""
@@ -70,33 +70,37 @@ class CountingLayers:
         """The block's output; its number joins the network's."""
         shapes = tuple([tensor.shape for tensor in tensors])
         key = (function, shapes, tuple(config.items()))
-        self._current.append(self._number(key, lambda: _block_network(function, shapes, config), shapes))
-        return self._known[key][1]
+        known = self._known.get(key) or self._learn(key, _block_network(function, shapes, config), shapes)
+        self._current.append(known[0])
+        return known[1]
 
+    @property
     def vectors(self) -> Rows:
         """Sums that each block adds, one row per block number."""
-        return np.array(self._vectors)
+        return self._vectors[: len(self._known)]
 
-    def _number(self, key: Any, build: Callable[[], Network], inputs: Sequence[Shape]) -> int:
-        if key not in self._known:
-            network = build()
-            own = _sums(network) - sum(
-                (_sums(_image_network(shape, "input")) for shape in inputs), np.zeros(len(_INDEX))
-            )
-            shape_of = {layer.name: layer.output_shape for layer in network.layers}
-            outputs = tuple(ShapeOnly(shape_of[name]) for name in network.outputs)
-            self._known[key] = (len(self._vectors), outputs[0] if len(outputs) == 1 else outputs)
-            self._vectors.append(own)
-        return self._known[key][0]
+    def _learn(self, key: Any, network: Network, inputs: Sequence[Shape]) -> tuple[int, Any]:
+        number = len(self._known)
+        if number == len(self._vectors):
+            self._vectors = np.concatenate((self._vectors, np.empty_like(self._vectors)))
+        self._vectors[number] = _sums(network)
+        for shape in inputs:
+            self._vectors[number] -= _sums(_image_network(shape, "input"))
+        shape_of = {layer.name: layer.output_shape for layer in network.layers}
+        outputs = tuple(ShapeOnly(shape_of[name]) for name in network.outputs)
+        self._known[key] = (number, outputs[0] if len(outputs) == 1 else outputs)
+        return self._known[key]
 
 
 def feature_rows(counting: CountingLayers, family: Family, members: Sequence[Genes]) -> Rows:
     """Features of each member: shape (members, features), columns in the order of `FEATURE_NAMES`."""
+    from scipy.sparse import csr_array
+
     blocks = [family.build(counting, {**genes, "name": ""}) for genes in members]
-    starts = np.cumsum([0, *map(len, blocks[:-1])])
-    vectors = counting.vectors()
-    rows: Rows = np.add.reduceat(vectors[np.concatenate(blocks)], starts, axis=0)
-    image = vectors[[numbers[0] for numbers in blocks]]
+    ends = np.cumsum([0, *map(len, blocks)])
+    calls = csr_array((np.ones(ends[-1]), np.concatenate(blocks), ends), shape=(len(members), len(counting.vectors)))
+    rows: Rows = calls @ counting.vectors
+    image = counting.vectors[[numbers[0] for numbers in blocks]]
     for name in _OF_IMAGE:
         rows[:, _INDEX[name]] = image[:, _INDEX[name]]
     for name, weight in _MEANS.items():

@@ -49,9 +49,8 @@ def block(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(function)
     def call(layers: Layers, *tensors: Tensor, name: str, **config: Any) -> Tensor:
-        count = getattr(type(layers), "count_block", None)
-        if count is not None:
-            return count(layers, function, tensors, config)
+        if hasattr(type(layers), "count_block"):
+            return layers.count_block(function, tensors, config)
         return function(layers, *tensors, name=name, **config)
 
     return call
