@@ -8,6 +8,7 @@ each class with its members.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ class Axis:
     def summed(self, values: Array) -> Array:
         """Sum over the last axis of `values`, each index weighted with what it stands for."""
         if values.shape[-1] == 1:
-            total: Array = values[..., 0].astype(np.int64) * self.total
+            total: Array = _numbers(values[..., 0]) * self.total
         elif isinstance(self.weights, int):
             total = _sum_last(values) * self.weights
         else:
@@ -68,10 +69,13 @@ class Axis:
 
 
 def _sum_last(values: Array) -> Array:
-    counted: Array = (
-        np.count_nonzero(values, axis=-1) if values.dtype == np.bool_ else values.sum(axis=-1, dtype=np.int64)
-    )
+    counted: Array = np.count_nonzero(values, axis=-1) if values.dtype == np.bool_ else values.sum(axis=-1)
     return counted
+
+
+def _numbers(values: Array) -> Array:
+    """Truth values as numbers that can be multiplied; numbers as they are."""
+    return values.astype(np.int64) if values.dtype == np.bool_ else values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +139,18 @@ class Lattice:
 
     def thread_sum(self, values: Array) -> int:
         """Sum of a number per thread over all threads of the box."""
-        return self._summed(self.axes[THREAD_AXIS].summed(values))
+        return self._summed(self.axes[THREAD_AXIS].summed(self._exact(values)))
 
     def warp_sum(self, values: Array) -> int:
         """Sum over all warps of the greatest number in the warp."""
-        return self._summed(self._warp_totals(values))
+        return self._summed(self._warp_totals(self._exact(values)))
+
+    def _exact(self, values: Array) -> Array:
+        """The values as Python integers where sums over the box could exceed 64 bits."""
+        if values.dtype == np.bool_:
+            return values
+        greatest = int(values.max(initial=0)) * math.prod(axis.total for axis in self.axes)
+        return values.astype(object) if greatest >= 2**62 else values
 
     def _summed(self, per_block: Array) -> int:
         for axis in self.axes[2::-1]:
@@ -150,10 +161,10 @@ class Lattice:
         """Sum of the warps' greatest numbers, per block."""
         threads = self.axes[THREAD_AXIS].total
         if values.shape[THREAD_AXIS] == 1:
-            alike: Array = values[..., 0].astype(np.int64) * -(-threads // WARP_SIZE)
+            alike: Array = _numbers(values[..., 0]) * -(-threads // WARP_SIZE)
             return alike
         if self.warps is not None:
-            kinds = (values[..., kind.classes].max(axis=-1).astype(np.int64) * kind.count for kind in self.warps)
+            kinds = (_numbers(values[..., kind.classes].max(axis=-1)) * kind.count for kind in self.warps)
             return np.asarray(sum(kinds))
         count = -(-threads // WARP_SIZE)
         if threads % WARP_SIZE:

@@ -192,7 +192,7 @@ class _Body:
         if not self._same_width(instruction):
             return None
         if instruction.name == "mov":
-            return forms[0]
+            return None if "{" in instruction.operands[0] else forms[0]
         if instruction.name == "add" and instruction.opcode.count(".") == 1 and CONSTANT in forms:
             return forms[1] if forms[0] == CONSTANT else forms[0]
         if instruction.name == "sub" and instruction.opcode.count(".") == 1 and forms[1] == CONSTANT:
@@ -220,10 +220,14 @@ def _compared(flow: Flow, test: Block, body: _Body, *, continues_if_taken: bool)
         word = _OPPOSITE[word]
     if body.form(y) != CONSTANT:
         x, y, word = y, x, _SWAPPED[word]
-    body.origin_at_test, declared = body.form(x), flow.kernel.type_of(x)
-    if body.form(y) != CONSTANT or declared is None or width_of(declared) != width_of(kind):
+    body.origin_at_test = body.form(x)
+    if body.form(y) != CONSTANT or body.written & set(names_in(y)):
         return None
-    return None if body.written & set(names_in(y)) else (x, y, word, kind)
+    widths = {width_of(declared) for declared in map(flow.kernel.type_of, (x, y)) if declared is not None}
+    # Special registers are left to the slice, which knows their width.
+    special = any(flow.kernel.type_of(name) is None for name in names_in(y))
+    fits = flow.kernel.type_of(x) is not None and widths == {width_of(kind)} and not special
+    return (x, y, word, kind) if fits else None
 
 
 def iterations(loop: CountedLoop, x: Array, y: Array, step: Array, active: Array) -> Array | None:

@@ -12,7 +12,7 @@ from edgeperf.ptx.execution import Budget
 from edgeperf.ptx.flow import control_flow
 from edgeperf.ptx.interpreter import TooLong, interpret
 from edgeperf.ptx.loops import counted_loop
-from edgeperf.ptx.records import Kernel
+from edgeperf.ptx.records import Kernel, Launch
 from edgeperf.ptx.slicing import backward_slice
 from tests.ptx.helpers import assert_agree, kernel_of, launch_of
 
@@ -73,6 +73,13 @@ def test_known_loops(start: int, step: int, word: str, kind: str, bound: int, ex
 def test_the_closed_form_is_used_for_long_loops() -> None:
     """10^12 iterations would never end if they were run."""
     assert iterations(loop_kernel(0, 1, "ne", "u64", 10**12)) == 10**12
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    launch = Launch(kernel="k", grid=(2**31 - 1, 1, 1), block=(1024, 1, 1))
+    found = analyze(loop_kernel(0, 1, "lt", "u64", 10**12), launch)
+    assert found.blocks[1].threads == 10**12 * (2**31 - 1) * 1024
+    assert found.blocks[1].warps == 10**12 * (2**31 - 1) * 32
 
 
 def test_different_counts_per_thread() -> None:
@@ -137,6 +144,9 @@ $LOOP:
         "setp.lt.u32 %p3, %r1, 4;\n@%p3 add.u32 %r1, %r1, 1;\n@!%p3 add.u32 %r1, %r1, 5;\nsetp.lt.u32 %p1, %r1, 40;",
         # narrower than its register
         "add.u32 %r1, %r1, 9000;\ncvt.u16.u32 %rs1, %r1;\nsetp.lt.u16 %p1, %rs1, 60000;",
+        # the halves of a wide counter
+        "add.s64 %rd2, %rd2, 1073741824;\nmov.b64 {%r5, %r6}, %rd2;\nsetp.lt.u32 %p1, %r6, 3;",
+        "add.s64 %rd2, %rd2, 1073741824;\nmov.b64 {%r5, %r6}, %rd2;\nsetp.ne.u32 %p1, %r5, 0;",
         # counts and stores under a predicate that varies
         (
             "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 1;\nsetp.eq.u32 %p4, %r4, 0;\n"
@@ -150,7 +160,7 @@ $LOOP:
 def test_loops_of_every_shape(body: str, negated: bool) -> None:
     kernel = kernel_of(
         "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 20;\nmov.u32 %r4, 0;\nsetp.eq.u32 %p1, %r1, 77;\nsetp.lt.u32 %p2, %r1, 9;\n"
-        "setp.lt.u32 %p5, %r1, 3;\nld.param.u64 %rd1, [out];\n"
+        "setp.lt.u32 %p5, %r1, 3;\ncvt.u64.u32 %rd2, %r1;\nshl.b64 %rd2, %rd2, 30;\nld.param.u64 %rd1, [out];\n"
         f"$LOOP:\n{body}\n" + ("@!%p1 bra $END;\nbra.uni $LOOP;\n" if negated else "@%p1 bra $LOOP;\n") + "$END:\nret;",
         parameters=".param .u64 out",
     )
