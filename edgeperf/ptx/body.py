@@ -181,6 +181,10 @@ class Body:
         """The operand with every name checked; renamed where an inner scope declares the name."""
         if operand in self._valid_operands:
             return operand
+        if len(self._scopes) == 1 and self._scopes[0].type_of(operand) is not None:
+            # A plain register, which most operands are.
+            self._valid_operands.add(operand)
+            return operand
         references = len(self._open_references)
         renamed = _IDENTIFIER.sub(lambda match: self._resolve(match[1], line), operand)
         if renamed == operand and len(self._scopes) == 1 and len(self._open_references) == references:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from edgeperf.errors import InvalidInput, MissingExtra
+from edgeperf.errors import InvalidInput
 from edgeperf.ptx.analysis import analyze
 from edgeperf.ptx.bundle import Bundle
 from edgeperf.ptx.errors import Refused
@@ -104,7 +104,7 @@ def find_gpu() -> Gpu:
     """The first binding that is installed and sees a GPU.
 
     Raises:
-        MissingExtra: there is none.
+        InvalidInput: there is none.
     """
     for name, binding in (("cupy", CupyGpu), ("cuda.bindings.driver", DriverGpu)):
         try:
@@ -112,7 +112,7 @@ def find_gpu() -> Gpu:
         except ImportError:
             continue
         return binding(module)
-    raise MissingExtra("Running kernels on a GPU (CuPy or cuda-python, with a driver)", "gpu")
+    raise InvalidInput("No way to run kernels on a GPU. Expected CuPy or cuda-python, on a machine with a GPU.")
 
 
 def arguments_of(kernel: Kernel, launch: Launch, pointer: int) -> list[Any]:

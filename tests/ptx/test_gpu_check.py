@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from edgeperf.errors import InvalidInput
+from edgeperf.ptx import gpu_check
 from edgeperf.ptx.bundle import read_bundle
 from edgeperf.ptx.gpu_check import CupyGpu, DriverGpu, arguments_of, check_bundle, check_kernel, differences
 from edgeperf.ptx.instrument import COUNTERS, Instrumented, instrument
@@ -209,6 +210,17 @@ def test_driver_binding_and_its_errors() -> None:
     broken.cuLaunchKernel = lambda *_: (700,)  # type: ignore[method-assign]
     with pytest.raises(InvalidInput, match="cuLaunchKernel with status 700"):
         check_kernel(CONVOLUTION, LAUNCH, DriverGpu(broken))
+
+
+def test_without_a_binding_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(gpu_check.importlib, "import_module", absent)
+    with pytest.raises(InvalidInput, match="CuPy or cuda-python"):
+        gpu_check.find_gpu()
+    monkeypatch.setattr(gpu_check.importlib, "import_module", lambda _: FakeCupy())
+    assert isinstance(gpu_check.find_gpu(), CupyGpu)
 
 
 def test_addresses_of_variables_are_apart() -> None:
