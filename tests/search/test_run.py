@@ -223,3 +223,25 @@ def test_hypervolume_is_that_of_a_plain_sum_over_the_front(result):
     numbers = np.array([(-point.accuracy, value(point, "energy_mj")) for point in result.points])
     assert (np.diff(numbers[:, 0]) > 0).all()
     assert (np.diff(numbers[:, 1]) < 0).all()
+
+
+def test_the_number_of_threads_does_not_change_a_byte(tmp_path, monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    for workers in (1, 2):
+        monkeypatch.setattr("search.evaluation.ThreadPoolExecutor", lambda workers=workers: ThreadPoolExecutor(workers))
+        searched(tmp_path / str(workers), population=600, generations=2)
+    for name in FILES:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_the_front_of_a_small_space_is_the_true_one(tmp_path):
+    # Everything is rated, so brute force over all 56 networks must give the same front.
+    result = searched(tmp_path, spaces=["mnasnet"], generations=100, objectives=["params", "latency_ms"])
+    everything = searched(tmp_path / "random", spaces=["mnasnet"], generations=100, algorithm="random",
+                          objectives=["params", "latency_ms"])  # fmt: skip
+    with (tmp_path / "evaluated.csv").open() as lines:
+        rows = [row for row in csv.DictReader(lines) if float(row["in_range"])]
+    numbers = [(float(row["params"]), float(row["latency_ms@jetson-tx2"]), row["network"]) for row in rows]
+    true = {n for p, t, n in numbers if not any(q <= p and u <= t and (q, u) != (p, t) for q, u, _ in numbers)}
+    assert {point.network for point in result.points} == true == {point.network for point in everything.points}
