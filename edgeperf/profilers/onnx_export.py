@@ -29,9 +29,20 @@ def export(recipe: Path, out: Path, *, batch_size: int = 1) -> None:
     """
     command = [sys.executable, "-m", "edgeperf.profilers.onnx_export", str(recipe), str(out), str(batch_size)]
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT_S, check=False
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIME_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise InvalidInput(
+            f"Writing {recipe.stem} as ONNX took over {_TIME_LIMIT_S:.0f} s. Export it yourself."
+        ) from None
     if "No module named 'tf2onnx'" in done.stderr or "No module named 'onnx'" in done.stderr:
         raise MissingExtra("Writing ONNX for TensorRT", "onnx")
     if done.returncode != 0:

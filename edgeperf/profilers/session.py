@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from edgeperf.errors import BoardError, InvalidInput
+from edgeperf.errors import BoardError, InvalidInput, MissingExtra
 from edgeperf.network import read_network
 from edgeperf.profilers import onnx_export, recordings, runtimes, sensors, state
 from edgeperf.profilers.board import LEASE_S, Board, Facts, Job, OnPhase
@@ -88,11 +88,14 @@ class Session:
 
         Raises:
             BoardError: a person is needed; for a board that stayed away, `BoardGone`.
+            MissingExtra: ONNX cannot be written.
         """
         tell = None if on_phase is None else lambda phase: on_phase(f"{item.key}: {phase}")
         with tempfile.TemporaryDirectory(prefix="edgeperf-job-") as folder:
             try:
                 size, job = self._job(item, Path(folder))
+            except MissingExtra:  # concerns every network
+                raise
             except InvalidInput as problem:
                 return self._failure(item, item.input_size or 0, "crashed", f"it was not measured: {problem}")
             return self._run(item, size, job, tell)
@@ -120,6 +123,7 @@ class Session:
         return _patiently(lambda: self._board.measure(job, on_phase), BoardBusy, patience_s)
 
     def _finish(self, item: Item, size: int, recording: Mapping[str, Any]) -> Finished:
+        self._store.keep_recording(item.key, recording, self._sensor)
         run = recordings.to_raw_run(
             recording,
             network=item.key,
@@ -128,7 +132,6 @@ class Session:
             sensor=self._sensor,
         )
         finished = _row(item, size, reduce(run))
-        self._store.keep_recording(item.key, recording, self._sensor)
         self._store.save(finished)
         return finished
 
@@ -167,12 +170,9 @@ class Session:
             return size, runtimes.trtexec_job(job_id, onnx, runtime=self._runtime, sensor=self._sensor, plan=plan)
         if item.is_onnx:
             raise InvalidInput("ONNX files run under TensorRT only, which this device lacks. Pass the Keras model")
-        recipe_file, env = folder / "recipe.json", self._settings.env
-        if self._settings.host_gpu:
-            env = {**GPU_ENV, **env}
-
+        env = {**(GPU_ENV if self._settings.host_gpu else {}), **self._settings.env}
         return size, runtimes.keras_job(
-            job_id, recipe_file, folder, runtime=self._runtime, sensor=self._sensor, plan=plan, env=env
+            job_id, folder / "recipe.json", folder, runtime=self._runtime, sensor=self._sensor, plan=plan, env=env
         )
 
     def _fingerprint(self, content: bytes) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from edgeperf.errors import MissingExtra
+from edgeperf.profilers import profile
 from edgeperf.profilers.store import Store
-from tests.profilers.campaigns import COSTS, PLAN, SIZES, run
+from tests.profilers.campaigns import COSTS, MODELS, PLAN, SIZES, run
 from tests.profilers.fake_board import FakeBoard
 
 
@@ -49,3 +51,21 @@ def test_a_network_is_rebuilt_with_keras_on_the_board_and_timed_by_nvprof(
     assert found.energy_mj == pytest.approx(3.0 * 80 / 1000, rel=0.02)
     assert (found.device.runtime, found.memory_mib) == ("keras", 900)
     assert fake_board.orphans() == []
+
+
+@pytest.mark.slow
+def test_a_missing_extra_ends_the_campaign_with_what_to_install(fake_board: FakeBoard, tmp_path: Path) -> None:
+    (fake_board.folder / "absent").mkdir()
+    (fake_board.folder / "absent" / "tf2onnx.py").write_text("raise ModuleNotFoundError(\"No module named 'tf2onnx'\")")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(fake_board.folder / "absent"))
+        with pytest.raises(MissingExtra, match=r"edgeperf\[onnx\]"):
+            profile(
+                MODELS,
+                device="jetson-nano",
+                boards=["nano"],
+                out=tmp_path,
+                ssh_config=fake_board.ssh_config,
+                root=str(fake_board.root),
+            )
+    assert list(Store(tmp_path).finished()) == []
