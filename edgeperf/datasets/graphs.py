@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,8 @@ from edgeperf.errors import InvalidInput
 from edgeperf.network import FEATURE_NAMES, features, read_network
 from edgeperf.records import Network
 
-Track = Callable[[Iterable[tuple[str, str | None, str | None, int]]], Iterable[tuple[str, str | None, str | None, int]]]
-"""Passes items on and shows how many are done."""
+Track = Callable[[Iterable[Any]], Iterable[Any]]
+"""Passes the items of a long loop on and shows how many are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

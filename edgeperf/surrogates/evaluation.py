@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from edgeperf.datasets import Dataset, load
+from edgeperf.datasets.graphs import Track
 from edgeperf.datasets.schema import TEST_SPLITS
 from edgeperf.errors import InvalidInput
 from edgeperf.surrogates.arrays import Vector
@@ -26,9 +27,6 @@ from edgeperf.units import metric as known_metric
 SEED: Final = 0
 _QUICK_FOLDS: Final = 3
 """Folds for the intervals of the five algorithms, whose fits are slow."""
-
-Targets = Callable[[Iterable[tuple[str, str, str]]], Iterable[tuple[str, str, str]]]
-"""Passes (device, metric, algorithm) on and shows how many are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +59,7 @@ def evaluate(
     metrics: Sequence[str] | None = None,
     algorithms: Sequence[str] | None = None,
     predictions: Path | None = None,
-    track: Targets = iter,
+    track: Track = iter,
 ) -> list[Score]:
     """Scores per device, metric, algorithm and split.
 
@@ -78,7 +76,7 @@ def evaluate(
     """
     dataset = data if isinstance(data, Dataset) else load(data)
     wanted = _wanted(dataset, devices, metrics, algorithms)
-    prepared = corpus(dataset)
+    prepared = corpus(dataset, track)
     tested = [(device, metric, _test(prepared, device, metric, name)) for device, metric, name in track(wanted)]
     if predictions is not None:
         table = pd.concat([_table(result) for _, _, result in tested], ignore_index=True)
@@ -147,7 +145,9 @@ def _test(prepared: Corpus, device: str, metric: str, name: str) -> Tested:
     interval, without_graph = _intervals(training, chosen)
     near = distance(training, rows)
     half_width = np.where(
-        rows.has_graph, interval.half_width(predicted, near), without_graph.half_width(predicted, np.zeros(len(rows)))
+        rows.has_graph,
+        interval.half_width(predicted, near),
+        without_graph.half_width(predicted, np.full(len(rows), LIMIT)),
     )
     return Tested(
         algorithm=name,

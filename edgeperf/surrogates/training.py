@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edgeperf.datasets import Dataset, load
+from edgeperf.datasets.graphs import Track
 from edgeperf.errors import InvalidInput
 from edgeperf.surrogates.algorithms import FittedAlgorithm
 from edgeperf.surrogates.cards import card_text
@@ -22,9 +23,6 @@ from edgeperf.surrogates.rows import Corpus, Rows, Training, corpus
 from edgeperf.surrogates.store import SUFFIX, Trained, write
 from edgeperf.surrogates.validation import Held
 from edgeperf.units import metric as known_metric
-
-Targets = Callable[[Iterable[tuple[str, str]]], Iterable[tuple[str, str]]]
-"""Passes (device, metric) on and shows how many are done."""
 
 _RANGES = ("input_width", "num_layers", "macs", "params", "activations")
 
@@ -39,7 +37,7 @@ def train(
     algorithm: str = BEST,
     trials: int = 0,
     storage: str | None = None,
-    track: Targets = iter,
+    track: Track = iter,
 ) -> list[Path]:
     """Writes `<device>.<metric>.edgeperf` and its card for every device and metric, and returns the former.
 
@@ -65,7 +63,7 @@ def train(
     if not targets:
         have = ", ".join(f"{d} {m}" for d, m in dataset.targets())
         raise InvalidInput(f"{dataset.provenance.name} has none of what is asked for. It has: {have}.")
-    prepared = corpus(dataset)
+    prepared = corpus(dataset, track)
     paths = []
     for device, metric in track(targets):
         training = prepared.training(device, metric)
