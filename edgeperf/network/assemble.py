@@ -15,8 +15,8 @@ from edgeperf.network.kinds import configure, traits
 from edgeperf.network.kinds.spec import Shapes
 from edgeperf.records import Layer, Network, Shape
 
-MAX_CALLS: Final = 100_000
-"""Calls in one network; nested models that call each other could grow without end."""
+MAX_OUTPUTS: Final = 100_000
+"""Outputs of all calls in one network; nested models that call each other could grow without end."""
 
 
 class Tensor:
@@ -81,6 +81,7 @@ class Assembler:
 
     def __init__(self) -> None:
         self._layers: list[Layer] = []
+        self._outputs = 0
         self._calls: dict[str, int] = {}
 
     def call(
@@ -89,10 +90,8 @@ class Assembler:
         """Adds a call of the layer `name` and returns its outputs; a later call of the same name shares its weights.
 
         Raises:
-            InvalidInput: the layer does not fit its inputs, or the network grows beyond `MAX_CALLS`.
+            InvalidInput: the layer does not fit its inputs, or the network grows beyond `MAX_OUTPUTS`.
         """
-        if len(self._layers) >= MAX_CALLS:
-            raise InvalidInput(f"The network has more than {MAX_CALLS} calls of layers, which no real one has.")
         number = self._calls.get(name, 0) + 1
         self._calls[name] = number
         layer = make_layer(
@@ -104,6 +103,9 @@ class Assembler:
             None if number == 1 else name,
         )
         self._layers.append(layer)
+        self._outputs += 1 + len(layer.other_output_shapes)
+        if self._outputs > MAX_OUTPUTS:
+            raise InvalidInput(f"The network has more than {MAX_OUTPUTS} tensors, which no real one has.")
         first = Tensor(layer.name, layer.output_shape)
         if not layer.other_output_shapes:
             return (first,)

@@ -111,6 +111,22 @@ def test_shapes_are_those_of_the_onnx_library(case, tmp_path):
     assert layer.output_shape in {recorded(expected, True), recorded(expected, False)}
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_windows_that_start_in_the_padding_are_dropped_as_at_run_time(operator, size, tmp_path):
+    """ONNX' own shape inference keeps them before opset 22; its runtime and PyTorch do not."""
+    import onnx
+    import onnxruntime
+    from onnx import helper
+
+    node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[2, 2], strides=[3, 3], pads=[0, 0, 1, 1], ceil_mode=1)
+    model = onnx.load_from_string(onnx_bytes([node], (1, 2, size, 5), {}))
+    model.ir_version = 9
+    path = _written(tmp_path, model.SerializeToString())
+    (result,) = onnxruntime.InferenceSession(path).run(None, {"x": floats(1, 2, size, 5)})
+    assert read_network(path).layers[-1].output_shape == recorded(result.shape, True)
+
+
 @pytest.mark.parametrize(
     ("nodes", "shape", "weights", "macs", "params"),
     [

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from edgeperf import features, read_network
@@ -216,3 +217,34 @@ def test_reading_files_needs_nothing_but_the_standard_library(model, tmp_path):
 def test_what_is_no_model_is_refused(source):
     with pytest.raises(InvalidInput):
         read_network(source)
+
+
+@pytest.mark.parametrize("options", [{}, {"libver": "latest"}, {"track_order": True}], ids=str)
+@pytest.mark.parametrize(
+    "encode", [str, str.encode, lambda text: np.bytes_(text.encode())], ids=["text", "bytes", "fixed"]
+)
+def test_hdf5_files_of_every_sort_hold_the_same_network(tmp_path, options, encode):
+    import h5py
+
+    layers = [
+        {"class_name": "InputLayer", "config": {"name": "i", "batch_input_shape": [None, 8, 8, 3]}},
+        *({"class_name": "Conv2D", "config": {"name": f"c{at}", "filters": 3, "kernel_size": 1}} for at in range(20)),
+    ]
+    text = json.dumps({"class_name": "Sequential", "config": {"name": "m", "layers": layers}})
+    path = tmp_path / "m.h5"
+    with h5py.File(path, "w", **options) as file:
+        file.create_group("model_weights").create_dataset("w", data=np.zeros(10))
+        file.attrs["backend"] = "tensorflow"
+        file.attrs["model_config"] = encode(text)
+        file.attrs["keras_version"] = "2.3.1"
+    assert read_network(path) == read_network(text)
+
+
+def test_weights_alone_are_no_model(tmp_path):
+    import h5py
+
+    path = tmp_path / "weights.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["layer_names"] = ["a", "b"]
+    with pytest.raises(InvalidInput, match="model_config"):
+        read_network(path)

@@ -15,7 +15,7 @@ from edgeperf.errors import InvalidInput
 from edgeperf.network.onnx import wire
 from edgeperf.records import Shape
 
-MAX_VALUES: Final = 4096
+MAX_VALUES: Final = 1024
 """Tensors of up to so many elements are read, since shapes are computed from them; larger ones are weights."""
 
 MAX_NODES: Final = 100_000

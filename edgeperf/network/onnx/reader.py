@@ -28,6 +28,9 @@ from edgeperf.records import Network, Shape
 _RULES: Final = {**WINDOWS, **POINTWISE, **MOVING}
 _CONSTANT_LIKE: Final = frozenset({"Constant", "Shape", "Size"})
 
+MAX_FOLDED: Final = 500_000
+"""Elements of all constants that are computed while a file is read; shape arithmetic of real graphs takes thousands."""
+
 ADVICE: Final = (
     "State what they do with declared={name or operator: {'output_shape': (H, W, C), 'params': N, 'macs': N, "
     "'flops': N}}, or export with another opset."
@@ -93,6 +96,7 @@ class _Reader:
         self._uses = _uses(graph)
         self._names: set[str] = set()
         self._biases: set[int] = set()
+        self._folded = 0
         self._first_use: dict[tuple[str, str], str] = {}
 
     def offenders(self) -> Iterator[tuple[str, str]]:
@@ -147,6 +151,9 @@ class _Reader:
             folded = fold(node, [edge if isinstance(edge, Constant) else None for edge in edges])
             if folded is None:
                 raise InvalidInput("it computes constants in a way that no rule covers")
+            self._folded += len(folded.values or ())
+            if self._folded > MAX_FOLDED:
+                raise InvalidInput(f"the graph computes more than {MAX_FOLDED} constants, which no real one does")
             self._edges[node.outputs[0]] = folded
         elif id(node) in self._biases:
             self._edges[node.outputs[0]] = next(edge for edge in edges if isinstance(edge, Value))

@@ -129,7 +129,7 @@ def _pool(function: str) -> Callable[[Op], Emission]:
 def _ceiled(size: int, kernel: int, stride: int, dilation: int, pair: tuple[int, int]) -> tuple[int, int]:
     """Padding such that a last, incomplete window counts, unless it would start beyond the input and its padding.
 
-    Reference: PyTorch, ``pooling_output_shape_pad_lr``; ONNX follows it since opset 22.
+    Reference: PyTorch, ``pooling_output_shape_pad_lr``; ONNX Runtime does the same at every opset.
     """
     before, after = pair
     room = size + before + after - (kernel - 1) * dilation - 1
