@@ -20,7 +20,8 @@
     result.points[0]     # name, accuracy and estimates of the first network of the front
 
 `run` returns a `search.runner.Result` and leaves in `out`: ``front.csv``, ``front.json``, ``report.html``,
-``evaluated.csv`` (every candidate), ``profile.txt`` (networks to measure) and, with ``export=N``, ``models/*.keras``.
+``evaluated.csv`` (every candidate) and, with ``export=N``, ``models/*.keras`` and ``profile.txt``, which lists them for
+``edgeperf profile``. `search.verification.verify` then puts the measured front beside the predicted one.
 `Limits` says when a search ends.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -16,6 +16,8 @@ from search.front import knee
 from search.loop import Problem, Trace, hypervolume_history
 from search.points import Point, Points
 from search.space import Space
+
+FRONT = "front.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,14 @@ class Answer:
         }
 
 
-def write_results(directory: Path, searched: Space, trace: Trace, answer: Answer) -> None:
-    """Write ``front.json``, ``front.csv``, ``evaluated.csv`` and ``profile.txt``."""
-    _replace_file(directory / "front.json", json.dumps(answer.to_dict(), indent=1) + "\n")
-    _replace_file(directory / "front.csv", _as_csv(map(_flat, answer.front)))
-    _replace_file(directory / "evaluated.csv", _as_csv(_evaluated(searched, trace.archive)))
-    _replace_file(directory / "profile.txt", "".join(f"zoo:{point.network}\n" for point in answer.front))
+def write_results(directory: Path, searched: Space, trace: Trace, answer: Answer, models: Sequence[Path]) -> None:
+    """Write ``front.json``, ``front.csv`` and ``evaluated.csv``, and ``profile.txt`` where models were exported."""
+    replace_file(directory / FRONT, json.dumps(answer.to_dict(), indent=1) + "\n")
+    replace_file(directory / "front.csv", _as_csv(map(_flat, answer.front)))
+    replace_file(directory / "evaluated.csv", _as_csv(_evaluated(searched, trace.archive)))
+    saved = [path for path in models if path.suffix == ".keras"]
+    if saved:
+        replace_file(directory / "profile.txt", "".join(f"{path}\n" for path in saved))
 
 
 def _flat(point: Point) -> dict[str, Any]:
@@ -131,7 +135,7 @@ def _as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write beside the old file and then in its place."""
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("w", encoding="utf-8") as out:

@@ -102,7 +102,7 @@ def run(
 
         chosen = trace.archive.vectors[problem.front(trace.archive)]
         models = export_models(searched, chosen, export, directory / "models", onnx=onnx)
-    write_results(directory, searched, trace, answer)
+    write_results(directory, searched, trace, answer, models)
     report = write_search_report(directory)
     return Result(points=answer.front, nearest=answer.nearest, answer=answer, report=report, models=models)
 

@@ -104,6 +104,7 @@ def _script_data(
         "intervals",
         "accuracy_provenance",
         "in_range",
+        "measured",
     )
     data = {
         "x": x,
@@ -130,8 +131,22 @@ def _dressed(point: Mapping[str, Any], shown: Mapping[str, Axis]) -> dict[str, A
         "ends": {key: ends.get(key) for key in shown},
         "cells": {key: axis.format(values[key]) for key, axis in shown.items()},
         "intervals": {key: _interval(axis, ends.get(key)) for key, axis in shown.items()},
+        "measured": _measured(point, shown),
         "beaten": f"{beaten[0]}{f' and {len(beaten) - 1} more' if len(beaten) > 1 else ''}" if beaten else "none",
     }
+
+
+def _measured(point: Mapping[str, Any], shown: Mapping[str, Axis]) -> dict[str, Any] | None:
+    """Measured values as numbers, and in words with the prediction's error; None where it was not measured."""
+    if not point.get("measured"):
+        return None
+    predicted = numbers(point)
+    values = {key: value for key, value in point["measured"].items() if key in shown}
+    words = {
+        key: f"{shown[key].format(value)} ({100 * (predicted[key] / value - 1):+.1f} %)"
+        for key, value in values.items()
+    }
+    return {"numbers": values, "cells": words}
 
 
 def _interval(axis: Axis, ends: tuple[float, float] | None) -> str:

@@ -13,7 +13,7 @@ from search import Limits, Question, run
 from search.optimiser import OPTIMISERS
 from tests.search.fakes import FakeSurrogates
 
-FILES = ("front.csv", "front.json", "evaluated.csv", "profile.txt", "report.html")
+FILES = ("front.csv", "front.json", "evaluated.csv", "report.html")
 
 
 def searched(out, **changes):

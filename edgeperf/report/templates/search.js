@@ -62,6 +62,15 @@
         line: { width: 1.5, color: colour("--page") }, opacity: 1,
       },
     });
+    const measured = points.filter((point) => point.measured);
+    if (measured.length) {
+      const truth = (point, key) => point.measured.numbers[key] ?? point.numbers[key];
+      found.push({
+        type: "scattergl", mode: "markers", name: "measured", text: measured.map((point) => `<b>${point.title}</b><br>measured`),
+        x: measured.map((point) => truth(point, x)), y: measured.map((point) => truth(point, y)),
+        hovertemplate: "%{text}<extra></extra>", marker: { size: 11, symbol: "square-open", color: colour("--knee"), line: { width: 2 } },
+      });
+    }
     if (references.length) {
       found.push({
         type: "scatter", mode: "markers+text", name: "known networks", text: references.map((point) => point.network),
