@@ -44,9 +44,15 @@ Exporters rewrite graphs, and the reader takes what the file holds:
 - A separable convolution becomes a depthwise and a plain one; their MACs add up to the same.
 - Activations of several operators (swish as sigmoid and product, GELU by the error function) count each of them.
 - A group normalisation of PyTorch becomes an instance normalisation on reshaped groups, a product and a sum.
-- Transpositions between the two layouts, casts, identities and dropout vanish.
+- Transpositions between the two layouts, casts, identities and dropout vanish, and so does what changes nothing, such
+  as a bias of zeros.
 
 MACs, and the shapes and kernels of all convolutions but separable ones, are those of the model before the export.
+
+## What is not read
+
+Recurrent layers, preprocessing of text and sound, layers that wrap other frameworks, and operations that mix the images
+of a batch. They are listed by name, all at once; a declaration states the output shape and the cost of any of them.
 
 ## Operations beside multiply-accumulates, by kind
 """
