@@ -12,6 +12,7 @@ weights between blocks. A test compares every family with `edgeperf.network.feat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -85,7 +86,7 @@ class CountingLayers:
             self._vectors = np.concatenate((self._vectors, np.empty_like(self._vectors)))
         self._vectors[number] = _sums(network)
         for shape in inputs:
-            self._vectors[number] -= _sums(_image_network(shape, "input"))
+            self._vectors[number] -= _image_sums(shape)
         shape_of = {layer.name: layer.output_shape for layer in network.layers}
         outputs = tuple(ShapeOnly(shape_of[name]) for name in network.outputs)
         self._known[key] = (number, outputs[0] if len(outputs) == 1 else outputs)
@@ -115,6 +116,12 @@ def _sums(network: Network) -> Rows:
     for name, weight in _MEANS.items():
         row[_INDEX[name]] *= row[_INDEX[weight]]
     return row
+
+
+@lru_cache(maxsize=4096)
+def _image_sums(shape: Shape) -> Rows:
+    """What the input layer of a block's own network adds, and the block does not."""
+    return _sums(_image_network(shape, "input"))
 
 
 def _image_network(shape: Shape, name: str) -> Network:
