@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from edgeperf.cli.options import Devices, OutFolder, Resume, Seed, Surrogates
 from edgeperf.cli.output import note
+from edgeperf.errors import InvalidInput
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +35,12 @@ def search(
     ] = None,
     generations: Annotated[int, typer.Option(min=1, metavar="N", help="Generations at most.")] = 60,
     population: Annotated[int, typer.Option(min=4, metavar="N", help="Candidates per generation.")] = 100,
-    algorithm: Annotated[str, typer.Option(metavar="NAME", help="auto, nsga2, nsga3, random or optuna.")] = "auto",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="auto, nsga2, nsga3, assisted, random, regularised-evolution or optuna-nsga2."
+        ),
+    ] = "auto",
     each_device: Annotated[
         bool, typer.Option("--each-device", help="One objective per device instead of the worst.")
     ] = False,
@@ -51,12 +58,25 @@ def search(
     stalled_generations: Annotated[
         int | None, typer.Option(metavar="N", help="Stop after so many generations without gain in hypervolume.")
     ] = None,
+    accuracy: Annotated[
+        str, typer.Option(metavar="SOURCE", help="published, score, or your Python file with accuracy(model, genes).")
+    ] = "published",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers train for --accuracy FILE.")
+    ] = None,
+    verify: Annotated[
+        str | None, typer.Option(metavar="USER@HOST", help="Measure the exported networks on this board afterwards.")
+    ] = None,
     surrogates: Surrogates = None,
     resume: Resume = False,
 ) -> None:
     """Search CNN variants for the Pareto front, for example of accuracy against energy."""
     from edgeperf.surrogates import load
     from search import Limits, Question, run
+    from search.accuracy_sources import accuracy_source
+
+    if verify and not export:
+        raise InvalidInput("--verify measures exported networks; say how many with --export.")
 
     question = Question(
         spaces=space,
@@ -72,12 +92,38 @@ def search(
     )
     limits = Limits(generations=generations, seconds=time_limit_s, stalled_generations=stalled_generations)
     predictors = {name: load(name, surrogates) for name in device}
-    result = run(question, out=out, limits=limits, export=export, onnx=onnx, resume=resume, surrogates=predictors)
+    source = accuracy_source(accuracy, out=out, scheduler=scheduler)
+    result = run(
+        question,
+        out=out,
+        limits=limits,
+        export=export,
+        onnx=onnx,
+        resume=resume,
+        accuracy=source,
+        surrogates=predictors,
+    )
     note(f"{len(result.points)} networks on the front, {len(result.models)} model files written.")
     if not result.points:
         note("No candidate meets every constraint; the report lists those that miss them least, and by how much.")
+    if verify and result.points:
+        _measure(out, result.models, device[0], verify, resume=resume)
     note("The report is here:")
     typer.echo(result.report)
+
+
+def _measure(out: Path, models: Sequence[Path], device: str, board: str, *, resume: bool) -> None:
+    """Measures exported networks on a board and puts the results into the search's report."""
+    from edgeperf.profilers import profile
+    from search.verification import verify
+
+    saved = [str(path) for path in models if path.suffix == ".keras"]
+    summary = profile(saved, device=device, boards=[board], out=out / "measured", resume=resume)
+    if summary.dataset is None:
+        note("Nothing was measured; the page of the campaign says why.")
+        return
+    found = verify(out, summary.dataset, device=device)
+    note(f"{found.networks} networks measured; mean errors of the predictions in percent: {dict(found.mape)}.")
 
 
 def report(folder: Annotated[Path, typer.Argument(help="A folder that `edgeperf search` wrote.")]) -> None:
