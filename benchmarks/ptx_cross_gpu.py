@@ -4,9 +4,10 @@
 
 boards: three Jetsons with the same networks (Bouzidi et al.), one board left out; the paper's algorithms on hardware
 and network features, relative recipes, and two one-factor baselines. counts: the networks whose executed PTX
-instructions are known (results/ptx_bouzidi_counts.csv), with and without these counts. operations and layers: one GPU
-left out on the convolutions of NeuSight and of Justus et al. clocks: power across core clocks, by random rows and by
-whole benchmarks. All algorithms are shown; none is picked on the rows that it is shown on.
+instructions are known (results/ptx_bouzidi_counts.csv), with and without these counts; leaving out a board, a network
+on all boards, or both at once. operations and layers: one GPU left out on the convolutions of NeuSight and of Justus et
+al. clocks: power across core clocks, by random rows and by whole benchmarks. All algorithms are shown; none is picked
+on the rows that it is shown on.
 """
 
 from __future__ import annotations
@@ -85,9 +86,12 @@ def counts(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         if rule.work:
             predict = _baseline(by_count, target)
             rows += _scored(leave_one_out(predict, table, target=target, group="gpu"), target, "one factor, executed")
-        for name, predict in _recipes(rule, target, OWN_WORK, (*OWN_WORK, *COUNTS)):
-            found = leave_one_out(predict, table, target=target, group="model")
-            rows += _scored(found.assign(left_out="whole networks"), target, name)
+        for work, label in ((OWN_WORK, "without counts"), ((*OWN_WORK, *COUNTS), "with counts")):
+            for name, predict in _recipes(rule, target, work, work):
+                found = leave_one_out(predict, table, target=target, group="model")
+                rows += _scored(found.assign(left_out="network"), target, f"{name}, {label}")
+                found = _board_and_network_out(predict, table, target)
+                rows += _scored(found.assign(left_out="board and network"), target, f"{name}, {label}")
         full = Recipe(algorithm="xgboost", work=(*OWN_WORK, *COUNTS), hardware=HARDWARE)
         importances[target] = fit(full, table, target=target, seed=SEED).importances()
         networks = int(table[["arch_id", "input_size"]].drop_duplicates().shape[0])
@@ -174,6 +178,19 @@ def _board_table(data: Path, target: str) -> pd.DataFrame:
             continue
         described.append({"arch_id": arch_id, "input_size": size, **values})
     return table.merge(pd.DataFrame(described), on=keys, suffixes=("", "_of_graph"))
+
+
+def _board_and_network_out(predict: Predict, table: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Every board from the other boards, on networks of which no size was seen anywhere."""
+    models = np.random.default_rng(SEED).permutation(table["model"].unique())
+    parts = []
+    for fold in np.array_split(models, 5):
+        inside = table["model"].isin(fold)
+        for board in sorted(table["gpu"].unique()):
+            wanted = table[inside & (table["gpu"] == board)]
+            predicted = predict(table[~inside & (table["gpu"] != board)], wanted)
+            parts.append(wanted.assign(measured=wanted[target], predicted=predicted))
+    return pd.concat(parts)
 
 
 def _recipes(

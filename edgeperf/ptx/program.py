@@ -263,11 +263,11 @@ class _Compiler:
         if narrower or (wanted == 1) != (width == 1) or (opposite and wanted != 1):
             raise Refused(instruction.line, f"{operand!r} of {width} bits is read as {kind}")
         if opposite:
-            return lambda registers: negated(registers[name])
+            return lambda registers: negated(registers.get(name))
         if wanted == width:
-            return lambda registers: registers[name]
+            return lambda registers: registers.get(name)
         signed = kind.startswith("s")
-        return lambda registers: cut(registers[name], wanted, signed=signed)
+        return lambda registers: cut(registers.get(name), wanted, signed=signed)
 
 
 def _well_formed_comparison(instruction: Instruction, opcode: Opcode) -> bool:

@@ -198,6 +198,12 @@ def test_predicated_instructions_count_and_their_guards_are_known() -> None:
     assert count.opcodes["add.u32"] == 32 + 5
 
 
+def test_a_predicate_that_was_never_written_is_unknown_and_nothing_else() -> None:
+    kernel = kernel_of("add.u32 %r2, %r1, 1;\nsetp.lt.u32 %p1, %r2, 5;\n@%p1 mov.u32 %r3, 1;\nret;")
+    count = analyze(kernel, launch_of(block=32))
+    assert (count.executed, count.guard_true) == (4 * 32, None)
+
+
 def test_early_exits_and_a_kernel_without_return() -> None:
     kernel = kernel_of("""
 	mov.u32 %r1, %tid.x;
