@@ -252,10 +252,10 @@ class Walk:
         at_test = dict(self.registers) if loop.after_test else self.registers
         self._run_blocks(loop.after_test, mask.threads, weights=None)
         after, self.registers = self.registers, before
-        steps = {name: _difference(after[name], before.get(name)) for name in loop.carried}
+        steps = {name: _difference(after.get(name), before.get(name)) for name in loop.carried}
         bound = immediate(loop.bound, loop.kind)
         bound = at_test.get(loop.bound) if bound is None else bound
-        counter, stride = at_test[loop.counter], steps[loop.origin]
+        counter, stride = at_test.get(loop.counter), steps[loop.origin]
         if counter is None or bound is None or stride is None or any(step is None for step in steps.values()):
             return False
         counts = iterations(loop, counter, bound, stride, mask.threads)
