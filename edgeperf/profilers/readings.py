@@ -4,15 +4,16 @@ Sensors and their lines:
 
 * ``tegrastats``: see `edgeperf.profilers.tegrastats`;
 * ``ina3221``: ``RAIL.mW=1234`` (JetPack 3 and 4), or ``RAIL.mV=5000 RAIL.mA=250`` (5 and later), with ``MEMORY=...``;
-* ``rapl``: ``package-0.uJ=123456`` counts energy and wraps around;
+* ``rapl``: ``package-0.uJ=123456 package-0.range=262143328850``: a counter, and where it begins anew;
 * ``nvml``: ``power_mw=61000 energy_mj=123456 memory_mib=1830 gpu_mhz=1980 temperature_c=41``; a value may be missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from edgeperf.errors import InvalidInput
 from edgeperf.profilers import tegrastats
@@ -22,8 +23,6 @@ StampedLines = Sequence[tuple[float, str]]
 
 NVML_FILTER_MS = 100.0
 """Power of data-centre cards is an average over 25 to 100 ms."""
-RAPL_RANGE_MJ = 2**32 / 1000.0
-"""Where a counter of microjoules in 32 bits wraps."""
 _FIELD = re.compile(r"(\S+?)=(\S*)")
 _AVAILABLE = re.compile(r"MemTotal:,([0-9]{1,12}),kB.*?MemAvailable:,([0-9]{1,12}),kB")
 
@@ -154,35 +153,51 @@ def _used_mib(values: Mapping[str, str]) -> float | None:
 
 
 def _rapl(lines: StampedLines) -> Trace:
-    counters = [(stamp, _package_mj(dict(_FIELD.findall(line)))) for stamp, line in lines]
-    readings = [Reading(t_s=stamp, energy_mj=energy) for stamp, energy in counters if energy is not None]
+    counters: dict[str, _Counter] = {}
+    readings: list[Reading] = []
+    for stamp, line in lines:
+        energy = _package_mj(dict(_FIELD.findall(line)), counters)
+        if energy is not None:
+            readings.append(Reading(t_s=stamp, energy_mj=energy))
     return Trace(
         rail="package (RAPL)",
-        readings=tuple(_power_of_counter(readings)),
+        readings=(*readings[:1], *(_with_mean_power(*pair) for pair in pairwise(readings))),
         quantum_mw=None,
         time_constant_ms=1.0,
         skipped_lines=len(lines) - len(readings),
     )
 
 
-def _package_mj(values: Mapping[str, str]) -> float | None:
-    packages = [_number(text) for name, text in values.items() if name.startswith("package") and name.endswith(".uJ")]
-    known = [energy for energy in packages if energy is not None]
-    return sum(known) / 1000.0 if known and len(known) == len(packages) else None
+class _Counter:
+    """A counter of microjoules that begins anew at its range, made to grow for ever."""
+
+    def __init__(self) -> None:
+        self._before, self._wrapped = 0.0, 0.0
+
+    def __call__(self, microjoules: float, range_microjoules: float) -> float:
+        if microjoules < self._before:
+            self._wrapped += range_microjoules
+        self._before = microjoules
+        return self._wrapped + microjoules
 
 
-def _power_of_counter(readings: Sequence[Reading]) -> Iterable[Reading]:
-    """Readings with the mean power since the one before; the counter made to grow over its wraps."""
-    wrapped, before = 0.0, None
-    for reading in readings:
-        energy = (reading.energy_mj or 0.0) + wrapped
-        if before is not None and before.energy_mj is not None and energy < before.energy_mj:
-            wrapped += RAPL_RANGE_MJ
-            energy += RAPL_RANGE_MJ
-        elapsed = reading.t_s - before.t_s if before else 0.0
-        power = (energy - (before.energy_mj or 0.0)) / elapsed if before and elapsed > 0 else None
-        before = replace(reading, energy_mj=energy, power_mw=power)
-        yield before
+def _package_mj(values: Mapping[str, str], counters: dict[str, _Counter]) -> float | None:
+    """Energy of all packages in mJ; None where a counter, or its range, could not be read."""
+    names = [name.removesuffix(".uJ") for name in values if name.endswith(".uJ")]
+    pairs = {name: (_number(values[f"{name}.uJ"]), _number(values.get(f"{name}.range", ""))) for name in names}
+    total = 0.0
+    for name, (energy, highest) in pairs.items():
+        if energy is None or highest is None:
+            return None
+        total += counters.setdefault(name, _Counter())(energy, highest)
+    return total / 1000.0 if pairs else None
+
+
+def _with_mean_power(before: Reading, reading: Reading) -> Reading:
+    elapsed = reading.t_s - before.t_s
+    if elapsed <= 0 or before.energy_mj is None or reading.energy_mj is None:
+        return reading
+    return replace(reading, power_mw=(reading.energy_mj - before.energy_mj) / elapsed)
 
 
 def _nvml(lines: StampedLines) -> Trace:

@@ -122,7 +122,10 @@ def _of_host(facts: Facts, root: str) -> Sensor:
         return _none(
             "this host has no power counters (RAPL, /sys/class/powercap); virtual machines and most ARM hosts lack them"
         )
-    files = {f"{name}.uJ": f"{root}/{path.removesuffix('name')}energy_uj" for path, name in packages.items()}
+    files: dict[str, str] = {}
+    for path, name in packages.items():
+        zone = f"{root}/{path.removesuffix('/name')}"
+        files |= {f"{name}.uJ": f"{zone}/energy_uj", f"{name}.range": f"{zone}/max_energy_range_uj"}
     return Sensor(name="rapl", request={"files": files, "period_s": SENSOR_PERIOD_S}, settle_s=0.1)
 
 

@@ -176,6 +176,18 @@ def test_a_step_that_takes_too_long_is_ended_with_its_children(agent: Agent, tmp
     assert left_behind(tmp_path) == []
 
 
+def test_what_a_step_left_in_the_background_is_ended_with_it(agent: Agent, tmp_path: Path) -> None:
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    )
+    code = (
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {stubborn!r}], stdout=-1).stdout.readline()"
+    )
+    agent.ask(op="measure", steps=[step(code)])
+    assert agent.recording()["steps"][0]["returncode"] == 0
+    assert left_behind(tmp_path) == []
+
+
 def test_nothing_stays_when_the_host_goes(agent: Agent, tmp_path: Path) -> None:
     agent.ask(op="measure", sensor={"argv": ["sleep", "60"]}, steps=[step(SLEEPER, sample=True)])
     assert any(found["name"] == "run" for found in agent.events() if found["event"] == "phase")

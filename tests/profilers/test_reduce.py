@@ -98,13 +98,27 @@ def test_an_energy_counter_gives_the_energy_of_one_inference(latency_ms: float) 
     assert found.power_rail == "GPU board (NVML)"
 
 
-def test_a_rapl_counter_wraps_without_a_trace() -> None:
-    power_mw, top = 20_000.0, 2**32
-    lines = tuple((t, f"package-0.uJ={int(top - 2e7 + power_mw * 1000 * t) % top}") for t in np.arange(0.0, 4.0, 0.02))
+def test_a_rapl_counter_begins_anew_without_a_trace() -> None:
+    power_mw, highest = 20_000.0, 3e7  # so low that it begins anew twice
+    lines = tuple(
+        (t, f"package-0.range={highest} package-0.uJ={power_mw * 1000 * t % highest}")
+        for t in np.arange(0.0, 4.0, 0.02)
+    )
     base = nvml_run(1.0, latency_ms=5.0, with_counter=False)
     found = reduce(replace(base, sensor="rapl", sensor_lines=lines))
     assert found.power_mw == pytest.approx(power_mw, rel=0.01)
     assert found.energy_mj == pytest.approx(power_mw * 5.0 / 1000, rel=0.01)
+
+
+def test_power_is_the_median_over_repeats_of_the_highest_reading_in_each() -> None:
+    highest = {n: 3000.0 + 10 * n for n in range(12)}
+    begin = QUIET.windows[0][0]
+    lines = tuple(
+        (begin + 0.25 * n + at, runs.line(NANO, power))
+        for n, top in highest.items()
+        for at, power in ((0.05, top - 400), (0.12, top), (0.2, top - 200))
+    )
+    assert reduce(replace(QUIET, sensor_lines=lines)).power_mw == np.median(list(highest.values()))
 
 
 def test_memory_is_the_peak_while_running_with_what_was_used_before_beside_it() -> None:

@@ -120,7 +120,9 @@ def test_a_host_is_read_through_rapl_or_says_why_not() -> None:
     zones = {"sys/class/powercap/intel-rapl:0/name": "package-0\n", "sys/class/powercap/intel-rapl:0:0/name": "core\n"}
     sensor = choose(facts(sensors=zones))
     assert sensor.request is not None
-    assert sensor.request["files"] == {"package-0.uJ": "//sys/class/powercap/intel-rapl:0/energy_uj"}
+    zone = "//sys/class/powercap/intel-rapl:0"
+    wanted = {"package-0.uJ": f"{zone}/energy_uj", "package-0.range": f"{zone}/max_energy_range_uj"}
+    assert sensor.request["files"] == wanted
     assert "virtual machines" in (choose(facts()).missing or "")
 
 

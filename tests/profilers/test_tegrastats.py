@@ -75,6 +75,15 @@ def test_a_line_cut_off_at_its_end_never_gives_a_smaller_board(cut: int) -> None
     assert len(log) + log.skipped_lines == 2
 
 
+@pytest.mark.parametrize("line", [lines.NANO, lines.TX2_JETPACK_4, lines.AGX_XAVIER, lines.ORIN_NX])
+def test_a_single_line_cut_off_inside_its_last_rail_is_no_sample(line: str) -> None:
+    name, _, last = line.rpartition(" ")
+    assert len(parse_log(line)) == 1
+    for kept in range(last.index("/") + 1):  # up to and with the slash: no second number is left
+        with pytest.raises(InvalidInput):
+            parse_log(f"{name} {last[:kept]}")
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", lines.NO_RAILS, f"{lines.NO_RAILS}\n{lines.NO_RAILS}", "no such thing"])
 def test_a_text_without_power_rails_is_an_error(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"rail|tegrastats"):
