@@ -141,6 +141,13 @@ _TABLE: dict[str, tuple[str, tuple[int, int], bool]] = {
     for name, arity in table.items()
 }
 
+_TYPED = frozenset(
+    name
+    for name, (category, _, _) in _TABLE.items()
+    if category in ("arithmetic", "special", "logic", "compare", "move", "load", "store", "atomic")
+) - {"isspacep", "stmatrix"}
+"""Opcodes that are nothing without a type."""
+
 _SPACES = ("global", "shared", "local", "param", "const")
 
 
@@ -180,6 +187,8 @@ def opcode_of(instruction: Instruction) -> Opcode:
     found = decode(instruction.opcode)
     if isinstance(found, str):
         raise Refused(instruction.line, f"{found!r} in {instruction.opcode!r} is not known to this analyzer")
+    if not found.types and found.name in _TYPED:
+        raise Refused(instruction.line, f"{instruction.opcode!r} names no type")
     least, greatest = found.operands
     if not least <= len(instruction.operands) <= greatest:
         expected = str(least) if least == greatest else f"{least} to {greatest}"

@@ -149,6 +149,7 @@ def test_what_is_wrong_is_named_with_its_line(text: str, line: int, what: str) -
         "ret 5;",
         "bra $L, $L;",
         "add.u32;",
+        "ld.global %r1, [%rd1];",
     ],
 )
 def test_unknown_instructions_are_refused_even_where_they_decide_nothing(instruction: str) -> None:
