@@ -18,8 +18,9 @@ import numpy as np
 from edgeperf.surrogates import physical
 from edgeperf.surrogates.algorithms import ALGORITHMS, FittedAlgorithm, algorithm, fit_algorithm
 from edgeperf.surrogates.arrays import Vector
-from edgeperf.surrogates.columns import ColumnsEnergy, ColumnsSurrogate, fit_columns, tune_columns
+from edgeperf.surrogates.columns import fit_columns, tune_columns
 from edgeperf.surrogates.rows import Rows, Training
+from edgeperf.surrogates.validation import RowSurrogate
 
 PHYSICAL: Final = "physical"
 BEST: Final = "best"
@@ -64,13 +65,32 @@ class Configuration:
         if self.algorithm != PHYSICAL:
             return fit_algorithm(self.algorithm, training, self.params, selected=self.selected, seed=SEED)
         hyper = dict(self.params) or tune_physical(training)
-        return PhysicalRows(surrogate=physical.fit(training, hyper), columns=fit_columns(training, hyper))
+        return PhysicalRows(surrogate=physical.fit(training, hyper), columns=self._columns(training, hyper))
+
+    def _columns(self, training: Training, hyper: physical.Hyper) -> RowSurrogate | None:
+        """For rows without a graph; for power a forest joins in, as held-out training rows advise."""
+        columns = fit_columns(training, hyper)
+        if columns is None or training.metric != "power_mw":
+            return columns
+        forest = configuration("rf", training.rows.device, training.metric)
+        return GeometricMean(parts=(columns, forest.fit(training)))
 
     def settled(self, training: Training) -> Configuration:
         """The configuration with everything tuned on `training` that was left open."""
         if self.algorithm != PHYSICAL or self.params:
             return self
         return replace(self, params=tune_physical(training))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeometricMean:
+    """What several surrogates predict, averaged in logarithms."""
+
+    parts: tuple[RowSurrogate, ...]
+
+    def predict_rows(self, rows: Rows) -> Vector:
+        """(rows,) in the metric's unit."""
+        return np.asarray(np.exp(np.mean([np.log(part.predict_rows(rows)) for part in self.parts], axis=0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +103,7 @@ class PhysicalRows:
     """
 
     surrogate: physical.Surrogate
-    columns: ColumnsSurrogate | ColumnsEnergy | None
+    columns: RowSurrogate | None
 
     def predict_rows(self, rows: Rows) -> Vector:
         """(rows,) in the metric's unit; NaN where neither graph nor columns are known."""

@@ -29,7 +29,7 @@ _SIZES: Final = (
     ("pixels along a side", "more", "fewer"),
 )
 _NOTABLE_FACTOR: Final = 1.2
-_CHUNK: Final = 2048
+_CHUNK: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def test_a_surrogate_predicts_the_same_after_a_round_trip(folder: Path, prepared
     features = prepared.rows("board-a", "latency_ms").features  # type: ignore[attr-defined]
     first = load("board-a", folder).predict_batch(features)
     second = read(folder / "board-a.latency_ms.edgeperf").surrogate.predict(features)
-    np.testing.assert_allclose(first["latency_ms"].value, second, rtol=1e-12)
+    np.testing.assert_allclose(first["latency_ms"].value, second, rtol=1e-6)
 
 
 @pytest.mark.parametrize("algorithm", ["poly", "svr", "mlp", "rf", "xgboost"])
@@ -135,7 +135,7 @@ def test_what_is_no_surrogate_gives_one_clear_message(content: bytes, tmp_path: 
 def test_files_of_earlier_versions_still_predict_what_they_did(path: Path) -> None:
     expected = json.loads(path.with_suffix(".json").read_text())
     predicted = read(path).surrogate.predict(np.asarray(expected["features"]))
-    np.testing.assert_allclose(predicted, expected["predicted"], rtol=1e-6)
+    np.testing.assert_allclose(predicted, expected["predicted"], rtol=1e-4)
 
 
 def test_there_are_files_of_earlier_versions() -> None:
