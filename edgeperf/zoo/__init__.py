@@ -26,6 +26,7 @@ from edgeperf.zoo.mobilenet_v3 import MOBILENET_V3
 from edgeperf.zoo.nasbench201 import NASBENCH201
 from edgeperf.zoo.resnet import RESNET, RESNET_V2, SENET
 from edgeperf.zoo.shufflenet import SHUFFLENET_V1, SHUFFLENET_V2
+from edgeperf.zoo.synthetic import SYNTHETIC
 from edgeperf.zoo.xception import XCEPTION
 
 __all__ = ["FAMILIES", "Family", "Gene", "GeneValue", "Genes", "family"]
@@ -51,6 +52,7 @@ FAMILIES: dict[str, Family] = {
         SHUFFLENET_V1,
         SHUFFLENET_V2,
         NASBENCH201,
+        SYNTHETIC,
     )
 }
 

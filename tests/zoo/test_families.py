@@ -41,7 +41,8 @@ def test_members_classify_images_of_their_size(name):
     for genes in random_members(name, 5):
         network = family(name).network(genes)
         assert network.input_shape == (genes["input_size"], genes["input_size"], 3)
-        assert network.layers[-1].output_shape == ((100,) if name == "nasbench201" else (1000,))
+        classes = {"nasbench201": {100}, "synthetic": {10, 100, 200, 1000}}.get(name, {1000})
+        assert network.layers[-1].output_shape in {(count,) for count in classes}
 
 
 def test_multiply_accumulates_of_mobilenet_v2_are_those_of_its_paper():
@@ -132,3 +133,17 @@ def test_the_keras_model_has_the_features_of_the_network(name):
         )
     )
     assert [built[feature] for feature in FEATURE_NAMES] == pytest.approx([counted[name] for name in FEATURE_NAMES])
+
+
+def test_synthetic_networks_differ_by_seed_and_repeat():
+    one, again, other = (
+        family("synthetic").network({"seed": seed, "depth": 20, "input_size": 112}) for seed in (1, 1, 2)
+    )
+    assert one.layers == again.layers
+    assert work(one) != work(other)
+
+
+def test_synthetic_networks_keep_their_layers_at_every_size():
+    small, large = (family("synthetic").network({"seed": 3, "depth": 12, "input_size": size}) for size in (32, 320))
+    kinds = [[layer.filters for layer in network.layers if layer.filters] for network in (small, large)]
+    assert kinds[0] == kinds[1]
