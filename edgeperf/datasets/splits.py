@@ -1,4 +1,4 @@
-"""Model names → families, groups for cross-validation, and rows that stand on both sides of a split.
+"""Model names → families; rows → those whose network stands on both sides of a split.
 
 Limits: the family of a network is read off its name; a table with a `family` column of its own keeps that.
 """
@@ -6,14 +6,12 @@ Limits: the family of a network is read off its name; a table with a `family` co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from edgeperf.datasets.schema import TRAIN
-from edgeperf.errors import InvalidInput
 
 SYNTHETIC = "synthetic"
 
@@ -66,28 +64,3 @@ def repeated_in_training(rows: pd.DataFrame) -> NDArray[np.bool_]:
     key = rows["device"].astype(str) + "|" + rows["metric"].astype(str) + "|" + rows["network"].astype(str)
     training = set(key[rows["split"] == TRAIN])
     return np.asarray((rows["split"] != TRAIN) & key.isin(training), dtype=bool)
-
-
-def grouped_folds(groups: pd.Series, *, folds: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Train and validation positions, so that a group never stands on both sides.
-
-    Groups are dealt out in random order, each to the fold that holds the fewest rows so far.
-
-    Raises:
-        InvalidInput: there are fewer groups than folds.
-    """
-    sizes = groups.value_counts()
-    if len(sizes) < folds:
-        raise InvalidInput(
-            f"Cross-validation over {folds} folds needs as many networks; the data has {len(sizes)} "
-            f"({', '.join(map(str, sizes.index[:5]))}). Measure more networks or lower the number of folds."
-        )
-    order = np.random.default_rng(seed).permutation(np.asarray(sorted(sizes.index), dtype=object))
-    load = np.zeros(folds, dtype=int)
-    fold_of: dict[object, int] = {}
-    for group in order:
-        fold_of[group] = int(load.argmin())
-        load[fold_of[group]] += int(sizes[group])
-    assigned = np.asarray([fold_of[group] for group in groups])
-    for fold in range(folds):
-        yield np.flatnonzero(assigned != fold), np.flatnonzero(assigned == fold)

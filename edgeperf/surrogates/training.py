@@ -49,7 +49,7 @@ def train(
         metrics: which; all where None.
         algorithm: one of the names of `edgeperf.surrogates.configuration`, or `best`.
         trials: how many parameters Optuna tries; with 0 the stored ones are used.
-        storage: where Optuna keeps its studies, e.g. ``sqlite:///studies.db``; None: in memory.
+        storage: where Optuna keeps its studies, e.g. ``postgresql+pg8000://...``; None: `studies.db` in `out`.
         track: shows progress.
 
     Raises:
@@ -64,6 +64,8 @@ def train(
         have = ", ".join(f"{d} {m}" for d, m in dataset.targets())
         raise InvalidInput(f"{dataset.provenance.name} has none of what is asked for. It has: {have}.")
     prepared = corpus(dataset, track)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    storage = storage or f"sqlite:///{Path(out) / 'studies.db'}"
     paths = []
     for device, metric in track(targets):
         training = prepared.training(device, metric)
@@ -102,7 +104,7 @@ def fit_trained(prepared: Corpus, training: Training, chosen: Configuration, *, 
     )
 
 
-def _chosen(training: Training, algorithm: str, *, trials: int, storage: str | None, seed: int) -> Configuration:
+def _chosen(training: Training, algorithm: str, *, trials: int, storage: str, seed: int) -> Configuration:
     stored = configuration(algorithm, training.rows.device, training.metric)
     if trials == 0:
         return stored.settled(training)

@@ -71,7 +71,7 @@ def tune(
         found = Configuration(algorithm=PHYSICAL, params=tune_physical(training))
         return Tuned(configuration=found, cv_mape=_error(found, training, seed), trials=1, seconds=_since(start))
     study = _study(name, training, storage=storage, seed=seed)
-    open_trials = trials - len(study.get_trials(deepcopy=False))
+    open_trials = trials - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
     if open_trials > 0:
         study.optimize(lambda trial: _judge(trial, name, training, selected, seed), n_trials=open_trials)
     params = _full_params(name, study.best_params)

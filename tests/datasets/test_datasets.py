@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from edgeperf.datasets import Provenance, build, import_table, load, shared_data
 from edgeperf.datasets.dataset import long_form, read_rows
-from edgeperf.datasets.splits import family_of, grouped_folds
+from edgeperf.datasets.splits import family_of
 from edgeperf.errors import IncompatibleData, InvalidInput
 
 HERE = Provenance(name="mine", source="test")
@@ -119,22 +117,6 @@ def test_a_file_that_is_no_table_says_so(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(InvalidInput, match="no CSV table"):
         read_rows(path)
-
-
-@given(st.lists(st.integers(0, 12), min_size=10, max_size=80), st.integers(0, 5))
-def test_folds_part_the_groups(groups: list[int], seed: int) -> None:
-    series = pd.Series(groups)
-    folds = min(3, series.nunique())
-    seen: list[int] = []
-    for train, held in grouped_folds(series, folds=folds, seed=seed):
-        assert not set(series[train]) & set(series[held])
-        seen.extend(held)
-    assert sorted(seen) == list(range(len(groups)))
-
-
-def test_too_few_groups_for_the_folds() -> None:
-    with pytest.raises(InvalidInput, match="as many networks"):
-        list(grouped_folds(pd.Series(["a", "a"]), folds=2, seed=0))
 
 
 @pytest.mark.parametrize(
