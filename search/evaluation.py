@@ -19,6 +19,7 @@ from edgeperf.network import FEATURE_NAMES, features
 from edgeperf.zoo import Family
 from edgeperf.zoo.counting import CountingLayers, feature_rows
 from search.accuracy import AccuracySource
+from search.objectives import OF_NETWORK
 from search.space import Candidate, Space, Vectors
 
 Array = npt.NDArray[np.float64]
@@ -94,10 +95,14 @@ class Evaluator:
         rows = self.features(candidates)
         rated = self._accuracy(candidates, rows)
         columns = {"accuracy": rated.value, "accuracy:low": rated.low, "accuracy:high": rated.high}
-        for name in ("params", "macs"):
-            columns[name] = rows[:, FEATURE_NAMES.index(name)]
-        columns |= self._predicted(rows)
-        return Table(vectors=vectors, columns=columns, provenance=rated.provenance)
+        return Table(vectors=vectors, columns=columns | self._costs(rows), provenance=rated.provenance)
+
+    def costs(self, vectors: Vectors) -> Table:
+        """All that is known of the candidates without asking for their accuracy, which is NaN."""
+        rows = self.features([self._space.decode(vector) for vector in vectors])
+        unknown = np.full(len(vectors), np.nan)
+        accuracy = dict.fromkeys(("accuracy", "accuracy:low", "accuracy:high"), unknown)
+        return Table(vectors=vectors, columns=accuracy | self._costs(rows), provenance=("",) * len(vectors))
 
     def features(self, candidates: Sequence[Candidate]) -> Array:
         """Features of each candidate, columns in the order of `FEATURE_NAMES`."""
@@ -148,6 +153,10 @@ class Evaluator:
             for device, surrogates in self._devices.items()
             for metric, trained in getattr(surrogates, "trained", {}).items()
         ]
+
+    def _costs(self, rows: Array) -> dict[str, Array]:
+        counted = {name: rows[:, FEATURE_NAMES.index(name)] for name in OF_NETWORK}
+        return counted | self._predicted(rows)
 
     def _predicted(self, rows: Array) -> dict[str, Array]:
         """Columns of all metrics on all devices; chunks of rows are predicted side by side."""

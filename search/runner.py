@@ -81,6 +81,7 @@ def run(
         objectives=len(problem.objectives),
         warm_start=question.first_networks(searched),
         describe=lambda vectors: describe(searched, evaluate, vectors),
+        foresee=lambda vectors: problem.minimised(evaluate.costs(vectors)),
     )
     asked = question.to_dict(searched, source.description)
     with _bar(limits.generations, shown=progress) as advance:

@@ -56,6 +56,16 @@ def test_every_network_is_trained_once_and_the_front_says_so(files):
     assert len(calls(files)) == result.answer.evaluated
 
 
+def test_model_assisted_search_asks_for_the_accuracy_of_its_picks_alone(files):
+    question = Question(spaces=[str(files / "mine.py")], devices=["d"], seed=3, population=5, algorithm="assisted")
+    source = accuracy_source(str(files / "training.py"), out=files / "a")
+    result = run(
+        question, out=files / "a", accuracy=source, surrogates={"d": FakeSurrogates()}, limits=Limits(generations=3),
+        progress=False,
+    )  # fmt: skip
+    assert len(calls(files)) == result.answer.evaluated == 20
+
+
 def test_a_result_that_a_kill_cut_short_is_trained_again_and_no_other(files):
     whole = searched(files, "a")
     trainings = files / "a" / "trainings.jsonl"
