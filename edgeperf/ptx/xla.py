@@ -24,6 +24,7 @@ from edgeperf.errors import InvalidInput, MissingExtra
 from edgeperf.hardware import GPUS, GpuSpec
 from edgeperf.network.files import keras_config
 from edgeperf.ptx.bundle import Bundle, read_bundle
+from edgeperf.ptx.parser import parse
 
 Kernels = Literal["all", "fusions"]
 """``"all"``: XLA's own kernels for convolutions and matrix products, so that the whole network has PTX. ``"fusions"``:
@@ -118,7 +119,14 @@ def compile_network(
         "build_s": reply["build_s"],
         "compile_s": reply["compile_s"],
     }
-    return Bundle(network=str(reply["network"]), texts=compiled.texts, launches=compiled.launches, compiler=compiler)
+    texts = _named_by_kernel(compiled.texts)
+    return Bundle(network=str(reply["network"]), texts=texts, launches=compiled.launches, compiler=compiler)
+
+
+def _named_by_kernel(texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts under the names of their kernels: the numbers that XLA gives its files change from run to run."""
+    named = {f"{next(iter(parse(text).kernels), name)}.ptx": text for name, text in texts.items()}
+    return dict(sorted(named.items())) if len(named) == len(texts) else dict(texts)
 
 
 def _run_compiler(
