@@ -1,13 +1,12 @@
-"""Predictions for GPUs, networks and clocks that were not measured, on public tables.
+"""Predictions for GPUs and networks that were not measured, on public tables.
 
-    python -m benchmarks.ptx_cross_gpu [--data ../shared/data] [--part boards|counts|operations|layers|clocks]
+    python -m benchmarks.ptx_cross_gpu [--data ../shared/data] [--part boards|counts|operations|layers]
 
 boards: three Jetsons with the same networks (Bouzidi et al.), one board left out; the paper's algorithms on hardware
 and network features, relative recipes, and two one-factor baselines. counts: the networks whose executed PTX
 instructions are known (results/ptx_bouzidi_counts.csv), with and without these counts; leaving out a board, a network
 on all boards, or both at once. operations and layers: one GPU left out on the convolutions of NeuSight and of Justus et
-al. clocks: power across core clocks, by random rows and by whole benchmarks. All algorithms are shown; none is picked
-on the rows that it is shown on.
+al. All algorithms are shown; none is picked on the rows that it is shown on.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Predict = Callable[[pd.DataFrame, pd.DataFrame], Floats]
 
 def main() -> None:
     """Runs the parts that are asked for; one result file each."""
-    parts = {"boards": boards, "counts": counts, "operations": operations, "layers": layers, "clocks": clocks}
+    parts = {"boards": boards, "counts": counts, "operations": operations, "layers": layers}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=shared_data())
     parser.add_argument("--part", choices=parts, action="append")
@@ -131,27 +130,6 @@ def layers(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     )
     work = ("macs", "params", "read", "written", "batchsize", "channels_in", "channels_out", "kernelsize", "strides")
     return _left_out(table, work), {"rows_per_gpu": ROWS_PER_GPU, "rows_used": "optimizer code 0"}
-
-
-def clocks(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Power across core clocks from static PTX counts, and what becomes of it when whole benchmarks are left out."""
-    rows = []
-    for name, table, work in (_nv_dvfs(data), _titan_x(data)):
-        for algorithm, factory in ALGORITHMS.items():
-            for split, fold in (("random rows", _random_folds(table)), ("whole benchmarks", _benchmark_folds(table))):
-                measured, predicted = [], []
-                for known, wanted in fold:
-                    model = factory(SEED)
-                    model.fit(table.loc[known, work].to_numpy(float), table.loc[known, "power_w"].to_numpy(float))
-                    predicted.append(model.predict(table.loc[wanted, work].to_numpy(float)))
-                    measured.append(table.loc[wanted, "power_w"].to_numpy(float))
-                pair = pd.DataFrame({"measured": np.concatenate(measured), "predicted": np.concatenate(predicted)})
-                rows.append({"table": name, "algorithm": algorithm, "split": split, **_rounded(scores(pair))})
-    note = (
-        "Metz et al. report 5.03 % for the power of CNNs across clocks with a random split of their own table, whose "
-        "clocks and networks are not public; these tables hold other programs (no CNNs) on other GPUs."
-    )
-    return rows, {"anchor": note}
 
 
 def _targets() -> tuple[tuple[str, OneFactor], ...]:
@@ -262,62 +240,6 @@ def _left_out(table: pd.DataFrame, work: tuple[str, ...]) -> list[dict[str, Any]
     for name, predict in _recipes(rule, "time_ms", work, work):
         rows += _scored(leave_one_out(predict, sample, target="time_ms", group="gpu"), "time_ms", name)
     return rows
-
-
-def _nv_dvfs(data: Path) -> tuple[str, pd.DataFrame, list[str]]:
-    table = pd.read_csv(data / "nv_dvfs_ptx" / "dvfs_ptx.csv.gz")
-    table = table.assign(
-        program=table["benchmark"].astype(str), power_w=table["average_power"], is_v100=table["device"] == "v100"
-    )
-    static = [
-        "abs",
-        "add",
-        "and",
-        "bar",
-        "bra",
-        "clz",
-        "cvt",
-        "div",
-        "ex2",
-        "f32",
-        "f64",
-        "fma",
-        "global",
-        "ld",
-        "local",
-        "mad",
-        "max",
-        "mul",
-        "shared",
-        "shl",
-        "shr",
-        "sqrt",
-        "st",
-        "sub",
-    ]
-    return "V100 and RTX 8000 (HKBU)", table, ["is_v100", "core_frequency", *static]
-
-
-def _titan_x(data: Path) -> tuple[str, pd.DataFrame, list[str]]:
-    folder = data / "titanx_ptx_dvfs"
-    static = (
-        pd.read_csv(folder / "ptx_counts.csv").groupby(["suite", "benchmark"], as_index=False).sum(numeric_only=True)
-    )
-    table = pd.read_csv(folder / "dvfs.csv.gz").merge(static, on=["suite", "benchmark"])
-    opcodes = [name for name in static.columns if name not in ("suite", "benchmark")]
-    table = table.assign(program=table["suite"] + "/" + table["benchmark"].astype(str), power_w=table["power_W"])
-    return "GTX Titan X (gpuPTXModel)", table, ["core_MHz", "mem_MHz", *opcodes]
-
-
-def _random_folds(table: pd.DataFrame) -> list[tuple[pd.Index, pd.Index]]:
-    order = np.random.default_rng(SEED).permutation(table.index.to_numpy())
-    return [(pd.Index(np.setdiff1d(order, part)), pd.Index(part)) for part in np.array_split(order, 5)]
-
-
-def _benchmark_folds(table: pd.DataFrame) -> list[tuple[pd.Index, pd.Index]]:
-    programs = np.random.default_rng(SEED).permutation(table["program"].unique())
-    inside = [table["program"].isin(part) for part in np.array_split(programs, 5)]
-    return [(table.index[~chosen], table.index[chosen]) for chosen in inside]
 
 
 if __name__ == "__main__":
