@@ -54,7 +54,10 @@ def render(document: Mapping[str, Any], cloud: Mapping[str, Sequence[float]]) ->
         **document,
         "points": [_dressed(point, shown) for point in document["points"]],
         "nearest": [_dressed(point, shown) for point in document["nearest"]],
-        "references": [_dressed(point, shown) for point in document["references"]],
+        "references": [
+            {**_dressed(point, shown), "beaten": _beaten(point["dominated_by"], document["points"])}
+            for point in document["references"]
+        ],
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     markup = environment.from_string((_TEMPLATES / "search.html.j2").read_text(encoding="utf-8"))
@@ -122,7 +125,6 @@ def _script_data(
 def _dressed(point: Mapping[str, Any], shown: Mapping[str, Axis]) -> dict[str, Any]:
     """The point with everything as it is printed."""
     values, ends = numbers(point), interval_ends(point)
-    beaten = point["dominated_by"]
     return {
         **point,
         "title": title(point),
@@ -132,8 +134,15 @@ def _dressed(point: Mapping[str, Any], shown: Mapping[str, Axis]) -> dict[str, A
         "cells": {key: axis.format(values[key]) for key, axis in shown.items()},
         "intervals": {key: _interval(axis, ends.get(key)) for key, axis in shown.items()},
         "measured": _measured(point, shown),
-        "beaten": f"{beaten[0]}{f' and {len(beaten) - 1} more' if len(beaten) > 1 else ''}" if beaten else "none",
     }
+
+
+def _beaten(names: Sequence[str], front: Sequence[Mapping[str, Any]]) -> str:
+    """The first network of the front that beats a known one, as people write it, and how many more do."""
+    if not names:
+        return "none"
+    first = next((f"{title(point)}, {subtitle(point)}" for point in front if point["network"] == names[0]), names[0])
+    return f"{first}; {len(names) - 1} more" if len(names) > 1 else first
 
 
 def _measured(point: Mapping[str, Any], shown: Mapping[str, Axis]) -> dict[str, Any] | None:

@@ -59,7 +59,7 @@
         size: points.map((point, index) => (index === selected ? 17 : point.network === knee ? 14 : 9)),
         color: points.map((point) => (point.network === knee ? colour("--knee") : colour("--accent"))),
         symbol: points.map((point) => (point.network === knee ? "star" : point.in_range ? "circle" : "circle-open")),
-        line: { width: 1.5, color: colour("--page") }, opacity: 1,
+        line: { width: 0.75, color: colour("--page") }, opacity: 1,
       },
     });
     const measured = points.filter((point) => point.measured);
@@ -72,10 +72,14 @@
       });
     }
     if (references.length) {
+      const place = { x: references.map((point) => point.numbers[x]), y: references.map((point) => point.numbers[y]) };
       found.push({
-        type: "scatter", mode: "markers+text", name: "known networks", text: references.map((point) => point.network),
-        x: references.map((point) => point.numbers[x]), y: references.map((point) => point.numbers[y]),
-        textposition: "bottom right", textfont: { size: 11, color: colour("--reference") },
+        type: "scatter", mode: "text", hoverinfo: "skip", showlegend: false, ...place,
+        text: references.map((point) => `  ${point.network}`), textposition: "bottom right",
+        textfont: { size: 11, color: colour("--reference") },
+      });
+      found.push({
+        type: "scattergl", mode: "markers", name: "known networks", ...place,
         customdata: references.map(hover), hovertemplate: "%{customdata}<extra></extra>",
         marker: { size: 8, color: colour("--reference"), symbol: references.map((point) => (point.in_range ? "diamond" : "diamond-open")) },
       });
