@@ -58,11 +58,13 @@ def own_activations(keras):
     def hard_sigmoid_3(x):
         return relu6(x + 3.0) * (1.0 / 6.0)
 
-    return {
-        "relu6": relu6,
-        "hard_silu": lambda x: x * hard_sigmoid_3(x),
-        "silu": lambda x: x * keras.activations.sigmoid(x),
-    }
+    def hard_silu(x):
+        return x * hard_sigmoid_3(x)
+
+    def silu(x):
+        return x * keras.activations.sigmoid(x)
+
+    return {"relu6": relu6, "hard_silu": hard_silu, "hard_swish": hard_silu, "silu": silu, "swish": silu}
 
 
 def make_layer(keras, call, own):
