@@ -159,4 +159,5 @@ def _card(trained: Trained, dataset: Dataset, rows: Rows, left_out: Vector) -> d
         "label_range": [float(rows.value.min()), float(rows.value.max())],
         "cv_mape": {"left out": round(_mape(left_out), 3)},
         "cv_mape_in_range": {},
+        "tested": {},
     }

@@ -45,6 +45,7 @@ def card_text(trained: Trained) -> str:
         "",
         intervals,
         "",
+        *_tested(trained),
         "| feature | least | most |",
         "|---|---|---|",
         *ranges,
@@ -67,3 +68,15 @@ def _power_terms(trained: Trained) -> str:
     return (
         f", with {interval.step:.1f} {unit} / value and {interval.near:.3f} per unit of distance added in the exponent"
     )
+
+
+def _tested(trained: Trained) -> list[str]:
+    """A table of the test rows, where the data has any."""
+    if not trained.card["tested"]:
+        return []
+    rows = [
+        f"| {split} | {test['rows']} | {test['mape']:.1f} % | {test['coverage90']:.0f} % | {test['width90']:.0f} % |"
+        for split, test in trained.card["tested"].items()
+    ]
+    head = "| test rows, not used in training | rows | mean absolute error | covered by 90 % intervals | median width |"
+    return [head, "|---|---|---|---|---|", *rows, ""]

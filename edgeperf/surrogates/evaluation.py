@@ -77,7 +77,7 @@ def evaluate(
     dataset = data if isinstance(data, Dataset) else load(data)
     wanted = _wanted(dataset, devices, metrics, algorithms)
     prepared = corpus(dataset, track)
-    tested = [(device, metric, _test(prepared, device, metric, name)) for device, metric, name in track(wanted)]
+    tested = [(device, metric, _test_stored(prepared, device, metric, name)) for device, metric, name in track(wanted)]
     if predictions is not None:
         table = pd.concat([_table(result) for _, _, result in tested], ignore_index=True)
         predictions.parent.mkdir(parents=True, exist_ok=True)
@@ -132,9 +132,18 @@ def _wanted(
     return [(d, m, name) for d, m in targets for name in names]
 
 
-def _test(prepared: Corpus, device: str, metric: str, name: str) -> Tested:
+def score_configuration(prepared: Corpus, training: Training, chosen: Configuration) -> list[Score]:
+    """Scores of a configuration on the test rows of the training rows' device and metric; none without test rows."""
+    return list(_scores(_test(prepared, training, chosen, chosen.algorithm)))
+
+
+def _test_stored(prepared: Corpus, device: str, metric: str, name: str) -> Tested:
     training = prepared.training(device, metric)
-    chosen = configuration(name, device, metric).settled(training)
+    return _test(prepared, training, configuration(name, device, metric).settled(training), name)
+
+
+def _test(prepared: Corpus, training: Training, chosen: Configuration, name: str) -> Tested:
+    device, metric = training.rows.device, training.metric
     rows = prepared.rows(device, metric)
     rows = rows.take(np.isin(rows.split, TEST_SPLITS))
     start = time.perf_counter()

@@ -16,7 +16,7 @@ from edgeperf.surrogates.algorithms import FittedAlgorithm
 from edgeperf.surrogates.cards import card_text
 from edgeperf.surrogates.configuration import BEST, Configuration, configuration
 from edgeperf.surrogates.descriptors import column
-from edgeperf.surrogates.evaluation import hold_out
+from edgeperf.surrogates.evaluation import hold_out, score_configuration
 from edgeperf.surrogates.intervals import calibrate
 from edgeperf.surrogates.ranges import LIMIT, measured
 from edgeperf.surrogates.rows import Corpus, Rows, Training, corpus
@@ -100,7 +100,7 @@ def fit_trained(prepared: Corpus, training: Training, chosen: Configuration, *, 
         surrogate=surrogate,
         interval=calibrate(graph),
         measured=networks,
-        card=_card(prepared, rows, chosen, graph, seed=seed),
+        card={**_card(prepared, rows, chosen, graph, seed=seed), "tested": _tested(prepared, training, chosen)},
     )
 
 
@@ -111,6 +111,19 @@ def _chosen(training: Training, algorithm: str, *, trials: int, storage: str, se
     from edgeperf.surrogates.tuning import tune
 
     return tune(stored.algorithm, training, trials=trials, storage=storage, seed=seed).configuration
+
+
+def _tested(prepared: Corpus, training: Training, chosen: Configuration) -> dict[str, dict[str, float]]:
+    """Split → rows, error, coverage and width of intervals on test rows, which played no part in training."""
+    return {
+        score.split: {
+            "rows": score.n,
+            "mape": round(score.mape, 2),
+            "coverage90": round(score.coverage90, 1),
+            "width90": round(score.width90, 1),
+        }
+        for score in score_configuration(prepared, training, chosen)
+    }
 
 
 def _card(prepared: Corpus, rows: Rows, chosen: Configuration, held: Sequence[Held], *, seed: int) -> dict[str, Any]:
