@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
 
 from edgeperf.cli.options import Device, Json, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
+from edgeperf.records import Plan
+
+_PLAN = Plan()
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +56,10 @@ def profile(
     input_size: Annotated[
         list[int] | None, typer.Option(metavar="PIXELS", help="Input size in pixels; may be repeated.")
     ] = None,
+    timed_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Timed inferences.")] = _PLAN.timed_runs,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Power readings under load.")] = _PLAN.repeats,
+    idle_s: Annotated[float, typer.Option(min=0, metavar="S", help="Idle time recorded before.")] = _PLAN.idle_s,
+    timeout_s: Annotated[float, typer.Option(min=1, metavar="S", help="Limit per network.")] = _PLAN.timeout_s,
     resume: Resume = False,
 ) -> None:
     """Measure networks on a board over ssh, or on this machine; each finished measurement is kept at once."""
@@ -63,6 +70,7 @@ def profile(
         device=device,
         boards=board or (),
         out=out,
+        plan=replace(_PLAN, timed_runs=timed_runs, repeats=repeats, idle_s=idle_s, timeout_s=timeout_s),
         runtime=runtime,
         input_sizes=tuple(input_size or ()),
         resume=resume,
