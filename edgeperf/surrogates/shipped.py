@@ -83,7 +83,15 @@ class SurrogateSet:
         """
         features = as_matrix(rows)
         wanted = self._wanted(metrics)
-        return {name: _predict(self.trained[name], features) for name in wanted}
+        distances: dict[tuple[str, ...], Vector] = {}  # surrogates of a device share the networks that were measured
+        for name in wanted:
+            measured = self.trained[name].measured
+            if measured.names not in distances:
+                distances[measured.names] = measured.nearest(features)[0]
+        return {
+            name: _predict(self.trained[name], features, distances[self.trained[name].measured.names])
+            for name in wanted
+        }
 
     def estimate(self, network: Network, metrics: Sequence[str] | None = None) -> list[Estimate]:
         """One estimate per metric for one network."""
@@ -201,9 +209,8 @@ def as_matrix(rows: FeatureRows) -> Matrix:
     return matrix
 
 
-def _predict(trained: Trained, features: Matrix) -> Prediction:
+def _predict(trained: Trained, features: Matrix, distance: Vector) -> Prediction:
     value = trained.surrogate.predict(features)
-    distance, _ = trained.measured.nearest(features)
     factor = np.exp(trained.interval.half_width(value, distance))
     return Prediction(
         metric=trained.metric,
