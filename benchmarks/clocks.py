@@ -2,8 +2,8 @@
 
     python -m benchmarks.clocks [--data ../shared/data]
 
-Half means evenly spread positions with both ends. A choice is right when it is the measured best clock or a neighbour of
-it; the extra cost is measured cost at the chosen clock over measured cost at the best one.
+Half means evenly spread positions with both ends. A choice is right when it is the measured best clock or a neighbour
+of it; the extra cost is measured cost at the chosen clock over measured cost at the best one.
 """
 
 from __future__ import annotations

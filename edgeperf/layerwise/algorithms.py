@@ -8,12 +8,9 @@ Reference: the seven of Sponner et al., Electronics 2022, section 3.4; random fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgeperf.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from sklearn.base import RegressorMixin
 
 
 def _ert(seed: int) -> Any:
@@ -94,7 +91,7 @@ ALGORITHMS: dict[str, Callable[[int], Any]] = {
 """Extremely randomised trees, random forest, XGBoost, 3 nearest neighbours, decision tree, ridge, MLP, SVR."""
 
 
-def regressor(algorithm: str, seed: int) -> RegressorMixin:
+def regressor(algorithm: str, seed: int) -> Any:
     """A fresh regressor.
 
     Raises:
@@ -102,4 +99,4 @@ def regressor(algorithm: str, seed: int) -> RegressorMixin:
     """
     if algorithm not in ALGORITHMS:
         raise InvalidInput(f"Unknown algorithm {algorithm!r}. Known algorithms: {', '.join(ALGORITHMS)}.")
-    return ALGORITHMS[algorithm](seed)  # type: ignore[no-any-return]
+    return ALGORITHMS[algorithm](seed)

@@ -68,7 +68,9 @@ class Loop:
         floor = np.array([self.floor_ms.get(kind, 0.0) for kind in table["kind"]])
         launch_bound = alone_ms < _NEAR_FLOOR * floor
         own = np.where(launch_bound, np.minimum(own, self.passes * roofline_ms), own)
-        return own * np.where((reads_image > 0) & (self.passes > 1), (self.passes - 1) / self.passes, 1.0)
+        without_gradient = (self.passes - 1) / self.passes if self.passes > 1 else 1.0
+        found: Array = own * np.where(reads_image > 0, without_gradient, 1.0)
+        return found
 
     def dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array) -> Array:
         """Energy of each operation above idle, from time and power measured alone."""
@@ -77,7 +79,8 @@ class Loop:
         return np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3
 
     def _leaf_ms(self, table: pd.DataFrame) -> Array:
-        return self.leaf_ms * (table["input_elements"] + table["weights"]).to_numpy(np.float64)
+        elements: Array = np.asarray(table["input_elements"] + table["weights"], dtype=np.float64)
+        return elements * self.leaf_ms
 
 
 def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float, host_ms: float = 0.0) -> Loop:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -153,7 +154,7 @@ class PerKind:
         if folds < 2:
             return self._algorithms[0]
         errors = {
-            name: mape(labels, cross_predict(lambda name=name: self._one(name), table, labels, groups, folds=folds))
+            name: mape(labels, cross_predict(partial(self._one, name), table, labels, groups, folds=folds))
             for name in self._algorithms
         }
         return min(errors, key=errors.__getitem__)

@@ -23,7 +23,7 @@ from edgeperf.layerwise.quantities import Array, quantities
 from edgeperf.layerwise.roofline import Roof, bound_by, roofline_ms
 from edgeperf.layerwise.sums import NetworkCost
 from edgeperf.network.graph_quantities import QUANTITY_NAMES, layer_quantities
-from edgeperf.records import Estimate, Layer, Network, Shape
+from edgeperf.records import Estimate, Network, Shape
 
 Method = Literal["distributed", "predicted"]
 
@@ -229,9 +229,3 @@ def _table(
 def _roof(device: str) -> Roof:
     spec = gpu(device)
     return Roof(name=spec.name, peak_gflops=spec.peak_gflops, bandwidth_gb_s=spec.memory_bandwidth_gb_s)
-
-
-def layer_row(cost: LayerCost, layer: Layer) -> dict[str, Any]:
-    """A row of ``edgeperf layers --device``: the layer's record with what it costs."""
-    own = {key: getattr(cost, key) for key in cost.__slots__ if key not in ("name", "kind", "output_shape")}
-    return {**layer.to_dict(), **own}

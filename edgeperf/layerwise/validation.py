@@ -74,7 +74,7 @@ def mape(measured: Array, predicted: Array) -> float:
 def configurations(table: pd.DataFrame, ignoring: tuple[str, ...] = ()) -> Groups:
     """A number per row, equal for rows of the same operation but for the columns in `ignoring`."""
     columns = [name for name in COLUMNS if name not in ignoring]
-    return table.groupby(columns, sort=False).ngroup().to_numpy(np.int64)
+    return np.asarray(table.groupby(columns, sort=False).ngroup(), dtype=np.int64)
 
 
 _SAME = tuple(

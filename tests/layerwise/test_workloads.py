@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from edgeperf.errors import InvalidInput
+from edgeperf.layerwise.operations import operation
+from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING, Fusion, steps, workloads
+from edgeperf.network.builder import LayerNamespace
+from tests.layerwise.networks import small_network
+
+
+def kinds(**rules: bool) -> list[str]:
+    return [step.operation.kind for step in steps(small_network(), fusion=replace(EAGER, **rules))]
+
+
+def test_layer_by_layer_runs_everything_but_views_padding_and_dropout():
+    assert kinds() == [
+        "Conv2D",
+        "BatchNormalization",
+        "relu",
+        "Conv2D",
+        "relu",
+        "Add",
+        "GlobalAveragePooling2D",
+        "Dense",
+    ]
+
+
+def test_training_runs_dropout_too():
+    found = [step.operation.kind for step in steps(small_network(), fusion=EAGER_TRAINING)]
+    assert found.count("Dropout") == 1
+
+
+def test_a_compiler_folds_normalisation_and_activation():
+    found = steps(small_network(), fusion=COMPILED)
+    assert [step.operation.kind for step in found] == ["Conv2D", "Conv2D", "Add", "GlobalAveragePooling2D", "Dense"]
+    assert found[0].folded == ("pad", "stem_bn", "stem_relu")
+
+
+def test_folded_padding_becomes_an_argument_of_the_convolution():
+    stem = steps(small_network())[0].operation
+    assert (stem.in_height, stem.out_height, stem.pad_height, stem.pad_width) == (32, 16, 2, 2)
+    assert stem.input_elements == 32 * 32 * 3
+
+
+def test_padding_that_two_layers_read_runs_by_itself():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.ZeroPadding2D(1)(image)
+    network = layers.Model(image, [layers.Conv2D(4, 3)(x), layers.MaxPooling2D(3, strides=1)(x)])
+    assert [step.operation.kind for step in steps(network)] == ["ZeroPadding2D", "Conv2D", "MaxPooling2D"]
+
+
+def test_an_activation_after_a_branch_is_not_folded():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.Conv2D(4, 3)(image)
+    network = layers.Model(image, layers.Add()([layers.ReLU()(x), x]))
+    assert [step.operation.kind for step in steps(network, fusion=COMPILED)] == ["Conv2D", "relu", "Add"]
+
+
+def test_work_is_counted_once_whatever_is_folded():
+    network = small_network()
+    macs = sum(layer.macs for layer in network.layers)
+    for fusion in (EAGER, COMPILED, Fusion(padding=False)):
+        assert sum(step.operation.macs for step in steps(network, fusion=fusion)) == macs
+
+
+def test_counts_add_over_networks_and_scale_with_the_batch():
+    one, two = workloads([small_network()]), workloads([small_network()] * 2)
+    assert {operation: 2 * count for operation, count in one.items()} == dict(two)
+    batch = workloads([small_network()], batch_size=8)
+    assert sum(op.macs * n for op, n in batch.items()) == 8 * sum(op.macs * n for op, n in one.items())
+
+
+def test_a_merge_reads_all_its_inputs():
+    add = next(step.operation for step in steps(small_network()) if step.operation.kind == "Add")
+    assert (add.inputs, add.input_elements, add.output_elements) == (2, 2 * 16 * 16 * 16, 16 * 16 * 16)
+
+
+def test_a_batch_below_one_is_refused():
+    with pytest.raises(InvalidInput, match="batch size is 0"):
+        operation(small_network().layers[0], 0)
