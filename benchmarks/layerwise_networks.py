@@ -1,8 +1,8 @@
 """torchvision's image classifiers as `Network` objects, so that measured networks can be taken apart.
 
 Each definition follows torchvision's own module by module (order, padding, biases, auxiliary heads while training),
-because a sum over operations is only as good as the list of operations. `layerwise_sums.py` reports how many of the operations
-that come out are among those that were measured.
+because a sum over operations is only as good as the list of operations. `layerwise_sums.py` reports how many of the
+operations that come out are among those that were measured.
 """
 
 from __future__ import annotations

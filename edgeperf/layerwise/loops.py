@@ -76,7 +76,8 @@ class Loop:
         """Energy of each operation above idle, from time and power measured alone."""
         total = (power_mw - self.idle_mw) * alone_ms
         leaf = np.maximum(self.leaf_mw - self.idle_mw, 0.0) * self._leaf_ms(table)
-        return np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3
+        dynamic: Array = np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3
+        return dynamic
 
     def _leaf_ms(self, table: pd.DataFrame) -> Array:
         elements: Array = np.asarray(table["input_elements"] + table["weights"], dtype=np.float64)

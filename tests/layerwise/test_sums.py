@@ -9,7 +9,7 @@ import pytest
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.fitting import fit_device
 from edgeperf.layerwise.loops import Loop, host_ms_of, loop_of
-from edgeperf.layerwise.memory import two_largest, twice_mean
+from edgeperf.layerwise.memory import twice_mean, two_largest
 from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.shares import predicted
 from edgeperf.layerwise.sums import DevicePredictor, as_measured

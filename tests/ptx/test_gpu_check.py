@@ -40,7 +40,7 @@ def counted(rewritten: Instrumented, launch: Launch, limit: int = 3_000_000) -> 
 class InterpretedGpu:
     """The interpreter in the place of a GPU."""
 
-    def run(self, rewritten: Instrumented, kernel: Kernel, launch: Launch) -> list[int]:  # noqa: ARG002
+    def run(self, rewritten: Instrumented, kernel: Kernel, launch: Launch) -> list[int]:
         return counted(rewritten, launch)
 
 
@@ -137,10 +137,10 @@ class FakeCupy:
         self.counters = np.zeros(0, dtype=np.uint64)
         self.cuda = SimpleNamespace(runtime=SimpleNamespace(deviceSynchronize=lambda: None))
 
-    def zeros(self, size: int, dtype: Any) -> Any:  # noqa: ARG002
+    def zeros(self, size: int, dtype: Any) -> Any:
         return SimpleNamespace(data=SimpleNamespace(ptr=1 << 40))
 
-    def ndarray(self, shape: tuple[int], dtype: Any, memptr: Any) -> Any:  # noqa: ARG002
+    def ndarray(self, shape: tuple[int], dtype: Any, memptr: Any) -> Any:
         self.counters = np.full(shape, 99, dtype=dtype)
         return self.counters
 
@@ -187,17 +187,17 @@ class FakeDriver:
         self.text = image[:-1].decode()
         return 0, 5
 
-    def cuModuleGetFunction(self, module: Any, name: bytes) -> Any:  # noqa: N802, ARG002
+    def cuModuleGetFunction(self, module: Any, name: bytes) -> Any:  # noqa: N802
         return 0, name.decode()
 
-    def cuModuleGetGlobal(self, module: Any, name: bytes) -> Any:  # noqa: N802, ARG002
+    def cuModuleGetGlobal(self, module: Any, name: bytes) -> Any:  # noqa: N802
         return 0, name, 8 * self.text.count(f"[{COUNTERS}+")
 
     def cuLaunchKernel(self, function: str, *geometry: Any) -> Any:  # noqa: N802
         self.result = np.asarray(run_text(self.text, function, geometry[:3], geometry[3:6]), dtype=np.uint64)
         return (0,)
 
-    def cuMemcpyDtoH(self, target: int, source: Any, size: int) -> Any:  # noqa: N802, ARG002
+    def cuMemcpyDtoH(self, target: int, source: Any, size: int) -> Any:  # noqa: N802
         import ctypes
 
         ctypes.memmove(target, self.result.ctypes.data, size)
