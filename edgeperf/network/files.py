@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+import orjson
+
 from edgeperf.errors import InvalidInput
 from edgeperf.network.hdf5 import SIGNATURE, attribute_text
 
@@ -68,12 +70,20 @@ def parsed(text: str | bytes, what: str) -> Mapping[str, Any]:
         InvalidInput: it is no JSON, or no model.
     """
     try:
-        model = json.loads(text)
+        model = _decoded(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{what} is no model file: its JSON cannot be read ({error}). {EXPECTED}") from error
     if not isinstance(model, dict) or not isinstance(model.get("class_name"), str) or "config" not in model:
         raise InvalidInput(f"{what} holds JSON, but no Keras model: class_name and config are missing. {EXPECTED}")
     return model
+
+
+def _decoded(text: str | bytes) -> Any:
+    """JSON → Python values. What orjson refuses and Keras may write (NaN, Infinity) goes to the slower decoder."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
 
 
 def _archived_config(file: BinaryIO, name: str) -> bytes:
