@@ -66,10 +66,13 @@ def network_from_onnx(
     except UnsupportedLayer:
         raise
     except InvalidInput as error:
-        raise InvalidInput(f"{path.name} cannot be read as ONNX: {error}.") from None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InvalidInput(
-            f"{path.name} is a malformed ONNX file ({type(error).__name__}: {str(error)[:200]}). Export it again."
+            f"{path.name} is neither a Keras model (archive, HDF5, JSON) nor a readable ONNX file: {error}."
+        ) from None
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
+        detail = f"{type(error).__name__}: {str(error)[:200]}"
+        raise InvalidInput(
+            f"{path.name} is neither a Keras model (archive, HDF5, JSON) nor a well-formed ONNX file ({detail})."
         ) from error
 
 
