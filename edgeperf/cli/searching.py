@@ -105,7 +105,12 @@ def search(
     )
     note(f"{len(result.points)} networks on the front, {len(result.models)} model files written.")
     if not result.points:
-        note("No candidate meets every constraint; the report lists those that miss them least, and by how much.")
+        closest = result.nearest[0]
+        note(
+            f"No candidate meets every constraint. The closest, {closest.network}: {'; '.join(closest.misses)}. "
+            "The report lists the next ones. Loosen a bound, search a larger space, or allow networks that are unlike "
+            "what was measured with --out-of-range."
+        )
     if verify and result.points:
         _measure(out, result.models, device[0], verify, resume=resume)
     note("The report is here:")
