@@ -1,15 +1,18 @@
-"""Commands that read model files: features, layers, predict."""
+"""Commands that read model files: features, layers, memory, predict."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from json import loads as parse_json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgeperf.cli.options import Devices, InputSize, Json, Model, Models, Surrogates
+from edgeperf.cli.options import Declared, Devices, InputSize, Json, Model, Models, Surrogates
 from edgeperf.cli.output import note, print_json, print_table
-from edgeperf.units import METRICS
+from edgeperf.errors import InvalidInput
+from edgeperf.units import BYTES_PER_MIB, METRICS
 
 if TYPE_CHECKING:
     from edgeperf.layerwise.shares import LayerCost
@@ -20,15 +23,16 @@ def register(app: typer.Typer) -> None:
     """Add this room's commands."""
     app.command()(features)
     app.command()(layers)
+    app.command()(memory)
     app.command()(predict)
 
 
-def features(model: Model, input_size: InputSize = None, json: Json = False) -> None:
+def features(model: Model, input_size: InputSize = None, declared: Declared = None, json: Json = False) -> None:
     """Whole-network features: FLOPs, parameters, activations, layer counts."""
-    from edgeperf.network import FEATURES, read_network
+    from edgeperf.network import FEATURES
     from edgeperf.network import features as features_of
 
-    network = read_network(model, input_size=input_size)
+    network = _network(model, input_size, declared)
     values = features_of(network).values
     if json:
         counts = {name: _exact(value) for name, value in values.items()}
@@ -45,17 +49,18 @@ def layers(
     device: Annotated[
         str | None, typer.Option(metavar="DEVICE", help="Also say where time and energy go on this device.")
     ] = None,
+    declared: Declared = None,
     json: Json = False,
 ) -> None:
     """One row per layer: shapes, parameters, multiply-accumulates, FLOPs; with a device, time and energy."""
-    from edgeperf.network import read_network
+    from edgeperf.network import layer_rows
 
-    network = read_network(model, input_size=input_size)
+    network = _network(model, input_size, declared)
     if device is not None:
         _layers_on(network, device, json=json)
         return
     if json:
-        print_json({"network": network.name, "layers": [layer.to_dict() for layer in network.layers]})
+        print_json({"network": network.name, "layers": layer_rows(network)})
         return
     print_table(
         f"{network.name}, input {_shape(network.input_shape)}",
@@ -65,18 +70,43 @@ def layers(
     )
 
 
+def memory(
+    model: Model,
+    input_size: InputSize = None,
+    batch_size: Annotated[int, typer.Option(min=1, metavar="N", help="Images per pass.")] = 1,
+    precision: Annotated[str, typer.Option(metavar="NAME", help="float32, float16, bfloat16 or int8.")] = "float32",
+    declared: Declared = None,
+    json: Json = False,
+) -> None:
+    """Bytes that weights and activations need at their peak; workspace and runtime come on top."""
+    from edgeperf.network import memory_plan
+
+    plan = memory_plan(_network(model, input_size, declared), batch_size=batch_size, precision=precision)
+    if json:
+        print_json(asdict(plan))
+        return
+    rows = (
+        ("weights", plan.weight_bytes),
+        (f"activations, peak at {plan.peak_layer}", plan.peak_activation_bytes),
+        ("activations, sum of the two largest", plan.two_largest_bytes),
+        ("activations, twice the mean", plan.twice_mean_bytes),
+    )
+    title = f"{plan.network}, batch of {batch_size}, {precision}; workspace not included"
+    print_table(title, ("what", "MiB"), ((what, f"{number / BYTES_PER_MIB:,.2f}") for what, number in rows))
+
+
 def predict(
     models: Models,
     device: Devices,
     input_size: InputSize = None,
+    declared: Declared = None,
     surrogates: Surrogates = None,
     json: Json = False,
 ) -> None:
     """Latency, GPU-rail power, energy and memory with 90 % intervals, predicted from the model file alone."""
-    from edgeperf.network import read_network
     from edgeperf.surrogates import load
 
-    networks = [read_network(model, input_size=input_size) for model in models]
+    networks = [_network(model, input_size, declared) for model in models]
     boards = [load(name, surrogates) for name in device]
     estimates = [found for network in networks for board in boards for found in board.estimate(network)]
     if json:
@@ -88,6 +118,29 @@ def predict(
         (_estimate_row(estimate) for estimate in estimates),
         left=3,
     )
+
+
+def _network(model: Path, input_size: int | None, declared: Path | None) -> Network:
+    """The network of a file.
+
+    Raises:
+        InvalidInput: the file, or that of the declarations, cannot be read.
+    """
+    from edgeperf.network import read_network
+
+    return read_network(model, input_size=input_size, declared=_declarations(declared) if declared else None)
+
+
+def _declarations(path: Path) -> dict[str, Any]:
+    try:
+        found = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as declarations: {error}. Expected a JSON object.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(
+            f"{path} holds no JSON object. Expected layer name or class -> output_shape, params, macs, flops."
+        )
+    return found
 
 
 def _layers_on(network: Network, device: str, *, json: bool) -> None:

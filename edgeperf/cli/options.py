@@ -13,6 +13,10 @@ InputSize = Annotated[
     int | None,
     typer.Option(metavar="PIXELS", help="Height and width of the input in pixels; all shapes are inferred again."),
 ]
+Declared = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="JSON: unknown layer or class -> output_shape, params, macs, flops."),
+]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="A device name; `edgeperf devices` lists them.")]
 Devices = Annotated[
     list[str], typer.Option("--device", metavar="DEVICE", help="A device of `edgeperf devices`; may be repeated.")

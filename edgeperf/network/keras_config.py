@@ -34,7 +34,8 @@ MAX_RUNS: Final = 10_000
 """Calls of models within models."""
 
 ADVICE: Final = (
-    "State what they do with declared={name or class: {'output_shape': (H, W, C), 'params': N, 'macs': N, "
+    "State what they do with --declared FILE, or in Python with declared={name or class: "
+    "{'output_shape': (H, W, C), 'params': N, 'macs': N, "
     "'flops': N}}, or {'kind': K, ...} where a known kind does the same."
 )
 

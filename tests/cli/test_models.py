@@ -90,3 +90,48 @@ def test_importing_edgeperf_loads_the_standard_library_alone() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+def test_memory_grows_with_the_batch_and_shrinks_with_the_precision(edgeperf: Run, mobilenet_v2: Path) -> None:
+    def plan(*options: str) -> dict[str, int]:
+        return dict(json.loads(edgeperf("memory", mobilenet_v2, *options, "--json").stdout))
+
+    one, eight, half = plan(), plan("--batch-size", "8"), plan("--precision", "float16")
+    assert one["weight_bytes"] == 4 * 3_538_984
+    assert eight["peak_activation_bytes"] == 8 * one["peak_activation_bytes"]
+    assert 2 * half["peak_activation_bytes"] == one["peak_activation_bytes"]
+    assert "not included" in edgeperf("memory", mobilenet_v2).stdout
+
+
+def test_declared_layers_count(edgeperf: Run, with_lambda: Path, tmp_path: Path) -> None:
+    declared = tmp_path / "declared.json"
+    cost = {"output_shape": [32, 32, 3], "params": 7, "macs": 11, "flops": 22}
+    declared.write_text(json.dumps({"twice": cost, "HomeMade": cost}))
+    found = json.loads(edgeperf("features", with_lambda, "--declared", declared, "--json").stdout)
+    assert found["features"]["params"] == 14
+    assert found["features"]["macs"] == 22
+
+
+def test_layers_on_a_device_add_up_to_the_prediction(edgeperf: Run, mobilenet_v2: Path) -> None:
+    table = json.loads(edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)
+    estimates = json.loads(edgeperf("predict", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)["estimates"]
+    for metric in ("latency_ms", "energy_mj"):
+        whole = next(found["value"] for found in estimates if found["metric"] == metric)
+        assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(whole)
+
+
+def test_devices_are_compared_chosen_and_spared(edgeperf: Run, mobilenet_v2: Path, tmp_path: Path) -> None:
+    rows = json.loads(edgeperf("compare", mobilenet_v2, "--devices", "jetson-tx2,jetson-xavier-nx", "--json").stdout)
+    origins = {row["device"]: row["origin"] for row in rows["rows"]}
+    assert origins == {"jetson-tx2": "predicted", "jetson-xavier-nx": "extrapolated"}
+    limits = ("--limit", "latency_ms=15", "--devices", "jetson-nano,jetson-tx2", "--json")
+    choices = json.loads(edgeperf("choose", mobilenet_v2, *limits).stdout)["choices"]
+    assert [(choice["device"], choice["verdict"]) for choice in choices] == [
+        ("jetson-tx2", "meets"),
+        ("jetson-nano", "misses"),
+    ]
+    link = ("--round-trip-ms", "10", "--radio-uj-per-byte", "0.5", "--server-ms", "3", "--plot", tmp_path / "plot.svg")
+    command = ("offload", mobilenet_v2, "--device", "jetson-nano", "--bandwidth-mbit-s")
+    slow, fast = (json.loads(edgeperf(*command, speed, *link, "--json").stdout) for speed in ("0.1", "1000"))
+    assert (slow["faster"], fast["faster"]) == ("local", "offloaded")
+    assert (tmp_path / "plot.svg").is_file()

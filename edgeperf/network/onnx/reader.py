@@ -32,7 +32,8 @@ MAX_FOLDED: Final = 500_000
 """Elements of all constants that are computed while a file is read; shape arithmetic of real graphs takes thousands."""
 
 ADVICE: Final = (
-    "State what they do with declared={name or operator: {'output_shape': (H, W, C), 'params': N, 'macs': N, "
+    "State what they do with --declared FILE, or in Python with declared={name or operator: "
+    "{'output_shape': (H, W, C), 'params': N, 'macs': N, "
     "'flops': N}}, or export with another opset."
 )
 
