@@ -17,16 +17,16 @@ SYNTHETIC = "synthetic"
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"^basic", SYNTHETIC),
-    (r"^mobilenet.*v1$", "MobileNet-v1"),
-    (r"^mobilenet.*v2$", "MobileNet-v2"),
-    (r"^mobilenet.*v3$", "MobileNet-v3"),
-    (r"^resnet.*v2$", "ResNetV2"),
+    (r"^mobilenet.*v1(?!\d)", "MobileNet-v1"),
+    (r"^mobilenet.*v2(?!\d)", "MobileNet-v2"),
+    (r"^mobilenet.*v3(?!\d)", "MobileNet-v3"),
+    (r"^resnet.*v2(?!\d)", "ResNetV2"),
     (r"^resnet", "ResNet"),
     (r"^resnext", "ResNeXt"),
     (r"^seresnext", "SEResNeXt"),
     (r"^seresnet", "SEResNet"),
-    (r"^shufflenet.*v1$", "ShuffleNet-v1"),
-    (r"^shufflenet.*v2$", "ShuffleNet-v2"),
+    (r"^shufflenet.*v1(?!\d)", "ShuffleNet-v1"),
+    (r"^shufflenet.*v2(?!\d)", "ShuffleNet-v2"),
     (r"^(inception|googlenet)", "Inception"),
     (r"^(mnasnet|densenet|dpn|efficientnet|xception|nasnet|vgg|alexnet|squeezenet|convnet)", ""),
 )
@@ -51,6 +51,8 @@ def family_of(model: str) -> str:
     ('MobileNet-v3', 'ResNetV2', 'synthetic')
     >>> family_of("EfficientNet-B0"), family_of("mynet_3")
     ('EfficientNet', 'mynet')
+    >>> family_of("MobileNet v1 0.25"), family_of("mobilenet-v2_width-0.5_size-224")
+    ('MobileNet-v1', 'MobileNet-v2')
     """
     for pattern, family in _FAMILIES:
         found = re.match(pattern, model, re.IGNORECASE)
