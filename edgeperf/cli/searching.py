@@ -65,7 +65,8 @@ def search(
         str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers train for --accuracy FILE.")
     ] = None,
     verify: Annotated[
-        str | None, typer.Option(metavar="USER@HOST", help="Measure the exported networks on this board afterwards.")
+        str | None,
+        typer.Option(metavar="USER@HOST", help="Then measure the exported networks on this board, the first --device."),
     ] = None,
     surrogates: Surrogates = None,
     resume: Resume = False,
