@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Stand-ins for a board's programs and libraries; collected for doctests they would shadow the real ones.
+collect_ignore = ["profilers/fake"]
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
