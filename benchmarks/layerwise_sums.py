@@ -109,6 +109,7 @@ def _rows(
         host_ms = host_ms_of(counts[others], times[others])
         predictor = replace(base, loop=replace(base.loop, host_ms=host_ms))
         operations = [step.operation for step in steps(network, batch_size=predictor.batch_size, fusion=fusion)]
+        covered = float(same_operation(operation_table(operations)).isin(set(same_operation(table))).mean())
         for mode, each in _modes(predictor, table, operations).items():
             cost = each.cost(network)
             found.append(
@@ -120,6 +121,7 @@ def _rows(
                     "input_size": row.input_size,
                     "sum": mode,
                     "operations": len(operations),
+                    "operations_measured": covered,
                     "host_ms": host_ms,
                     "latency_ms": cost.latency_ms,
                     "measured_latency_ms": row.latency_ms,
@@ -158,6 +160,7 @@ def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "phase": phase,
                 "sum": mode,
                 "networks": len(part),
+                "operations measured %": round(100 * float(part["operations_measured"].mean())),
                 "time: median error %": round(float(time.abs().median()), 1),
                 "mean %": round(float(time.abs().mean()), 1),
                 "bias %": round(float(time.median()), 1),

@@ -9,7 +9,7 @@ import pytest
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.fitting import fit_device
 from edgeperf.layerwise.loops import Loop, host_ms_of, loop_of
-from edgeperf.layerwise.memory import twice_mean, two_largest
+from edgeperf.layerwise.memory import TensorMemory, twice_mean, two_largest
 from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.shares import predicted
 from edgeperf.layerwise.sums import DevicePredictor, as_measured
@@ -169,3 +169,11 @@ def test_memory_rules():
     assert twice_mean([1.0, 3.0]) == 4.0
     with pytest.raises(InvalidInput, match="no layers"):
         twice_mean([])
+
+
+def test_memory_of_an_operation_is_the_runtime_and_its_tensors():
+    table = made_up_table(40)
+    tensors = 4 * (table["input_elements"] + table["output_elements"] + table["weights"]) / 2**20
+    found = TensorMemory().fit(table, (400 + tensors).to_numpy())
+    assert found.context_mib == pytest.approx(400)
+    assert found.predict(table) == pytest.approx((400 + tensors).to_numpy())
