@@ -1,8 +1,8 @@
 """Operations and the GPU that runs them → columns by which a predictor crosses from GPU to GPU.
 
-Data-sheet figures as they are tell GPUs apart; the same figures against the operation's own sizes tell how the operation
-falls onto a GPU (tiles per multiprocessor, bytes per cache, arithmetic time over memory time), and mean the same on a
-GPU that was never measured.
+Data-sheet figures as they are tell GPUs apart; the same figures against the operation's own sizes tell how the
+operation falls onto a GPU (tiles per multiprocessor, bytes per cache, arithmetic time over memory time), and mean the
+same on a GPU that was never measured.
 
 Reference: Lee et al., NeuSight, ASPLOS 2025, section 4, for utilisation by tiles and waves.
 """

@@ -37,7 +37,7 @@ class TensorMemory:
     def fit(self, table: pd.DataFrame, labels: Array) -> Self:
         """Learns from measured operations; `labels` in MiB, one per row."""
         terms = _tensors(table) / labels[:, None]
-        self._prices = np.linalg.lstsq(terms, np.ones(len(labels)), rcond=None)[0]
+        self._prices = np.asarray(np.linalg.lstsq(terms, np.ones(len(labels)), rcond=None)[0], dtype=np.float64)
         return self
 
     def predict(self, table: pd.DataFrame) -> Array:
