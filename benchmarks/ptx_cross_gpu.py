@@ -1,12 +1,13 @@
 """Predictions for GPUs and networks that were not measured, on public tables.
 
-    python -m benchmarks.ptx_cross_gpu [--data ../shared/data] [--part boards|counts|operations|layers]
+    python -m benchmarks.ptx_cross_gpu [--data ../shared/data] [--part boards|counts|operations|layers|cells]
 
 boards: three Jetsons with the same networks (Bouzidi et al.), one board left out; the paper's algorithms on hardware
 and network features, relative recipes, and two one-factor baselines. counts: the networks whose executed PTX
 instructions are known (results/ptx_bouzidi_counts.csv), with and without these counts; leaving out a board, a network
 on all boards, or both at once. operations and layers: one GPU left out on the convolutions of NeuSight and of Justus et
-al. All algorithms are shown; none is picked on the rows that it is shown on.
+al. cells: one GPU left out on NAS-Bench-201 cells, five GPUs at three batch sizes. All algorithms are shown; none is
+picked on the rows that it is shown on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from edgeperf.datasets.architectures import read_templates
 from edgeperf.errors import InvalidInput
 from edgeperf.network import features
 from edgeperf.ptx.cross_gpu import ALGORITHMS, Floats, OneFactor, Recipe, fit, leave_one_out, one_factor, scores
+from edgeperf.zoo.nasbench201 import NASBENCH201, parse
+from search.describe import genes_of
 
 SEED = 1
 BOARDS = {"jetson_nano": "jetson-nano", "jetson_tx2": "jetson-tx2", "jetson_agx_xavier": "jetson-agx-xavier"}
@@ -34,13 +37,22 @@ PAPER_WORK = ("params", "macs", "num_layers")
 OWN_WORK = (*PAPER_WORK, "activations", "input_pixels", "num_conv", "params_dense", "calls")
 COUNTS = ("executed", "warp_executed", "load_global", "f32")
 ROWS_PER_GPU = 1500
+CELLS = 1000
+CELL_WORK = ("params", "macs", "num_layers", "activations", "num_conv")
+CELL_GPUS = {
+    "1080ti": "gtx-1080-ti",
+    "2080ti": "rtx-2080-ti",
+    "titanx": "titan-x-pascal",
+    "titanxp": "titan-xp",
+    "titan_rtx": "titan-rtx",
+}
 
 Predict = Callable[[pd.DataFrame, pd.DataFrame], Floats]
 
 
 def main() -> None:
     """Runs the parts that are asked for; one result file each."""
-    parts = {"boards": boards, "counts": counts, "operations": operations, "layers": layers}
+    parts = {"boards": boards, "counts": counts, "operations": operations, "layers": layers, "cells": cells}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=shared_data())
     parser.add_argument("--part", choices=parts, action="append")
@@ -130,6 +142,24 @@ def layers(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     )
     work = ("macs", "params", "read", "written", "batchsize", "channels_in", "channels_out", "kernelsize", "strides")
     return _left_out(table, work), {"rows_per_gpu": ROWS_PER_GPU, "rows_used": "optimizer code 0"}
+
+
+def cells(data: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """One GPU left out on NAS-Bench-201 cells (latencies of HELP); features from the cells' graphs; time."""
+    folder = data / "nasbench201"
+    measured = pd.read_parquet(folder / "help_latency_ms.parquet").sample(CELLS, random_state=SEED)
+    measured = measured.merge(pd.read_csv(folder / "accuracy.csv")[["arch_idx", "arch_str"]], on="arch_idx")
+    known = [features(NASBENCH201.network(genes_of(parse(text)))).values for text in measured["arch_str"]]
+    work = pd.DataFrame([{name: values[name] for name in CELL_WORK} for values in known])
+    parts = [
+        work.assign(gpu=gpu, batch=batch, time_ms=measured[f"lat_ms__{column}_{batch}"])
+        for column, gpu in CELL_GPUS.items()
+        for batch in (1, 32, 256)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    table["batch_macs"] = table["batch"] * table["macs"]
+    details = {"cells": CELLS, "rows_per_gpu": ROWS_PER_GPU, "assumed": "the source's titanx is the one of 2016"}
+    return _left_out(table, (*CELL_WORK, "batch", "batch_macs"), rate_of="batch_macs"), details
 
 
 def _targets() -> tuple[tuple[str, OneFactor], ...]:
@@ -232,10 +262,10 @@ def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
     return {key: round(value, 3) if key == "kendall_tau" else round(value, 1) for key, value in figures.items()}
 
 
-def _left_out(table: pd.DataFrame, work: tuple[str, ...]) -> list[dict[str, Any]]:
+def _left_out(table: pd.DataFrame, work: tuple[str, ...], rate_of: str = "macs") -> list[dict[str, Any]]:
     """All recipes with each GPU left out, on a sample of every GPU's rows."""
     sample = table.groupby("gpu").sample(ROWS_PER_GPU, random_state=SEED).reset_index(drop=True)
-    rule = OneFactor(work="macs", rate="peak_gflops")
+    rule = OneFactor(work=rate_of, rate="peak_gflops")
     rows = []
     for name, predict in _recipes(rule, "time_ms", work, work):
         rows += _scored(leave_one_out(predict, sample, target="time_ms", group="gpu"), "time_ms", name)
