@@ -1,0 +1,103 @@
+"""Operations on GPUs that were not measured: leave one GPU out, with and without the roofline.
+
+    python -m benchmarks.layerwise_gpus [--data ../shared/data] [--rows 4000] [--folds 5]
+
+Per table and GPU: error on that GPU's rows of a predictor that saw the other GPUs alone, and of one that saw them and,
+by grouped cross-validation, other configurations on the GPU itself. The plain forest reads the same quantities and the
+data-sheet columns and learns the logarithm of time; the others learn the ratio to the roofline and read, besides, how
+an operation falls onto the GPU. At most `--rows` rows per GPU and kind of row are drawn, with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.progress import track
+
+from benchmarks.record import write_result
+from edgeperf.datasets import shared_data
+from edgeperf.layerwise.hardware_features import DATA_SHEET, HARDWARE, own_roofline, with_hardware
+from edgeperf.layerwise.predictors import OneForAll, OperationPredictor
+from edgeperf.layerwise.tables import read_justus, read_neusight
+from edgeperf.layerwise.validation import Score, configurations, cross_predict, score
+
+SEED = 0
+PLAIN = "plain forest"
+CODES = ("activation_code", "optimizer_code", "training_step")
+
+
+def main() -> None:
+    """All five tables; writes results/layerwise_gpus."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=shared_data())
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--folds", type=int, default=5)
+    options = parser.parse_args()
+    tables = list(_tables(options.data, options.rows))
+    rows = [row for table in track(tables, "GPUs") for row in _scores(*table, folds=options.folds)]
+    write_result("layerwise_gpus", {"seed": SEED, "rows_per_gpu": options.rows, "rows": rows}, table=_printed(rows))
+
+
+def _tables(data: Path, rows: int) -> Iterator[tuple[str, pd.DataFrame, tuple[str, ...]]]:
+    for name in ("conv", "dense"):
+        table = read_justus(data / "justus_layers", name)
+        table["training_step"] = (table["phase"] == "training").astype(float)
+        yield f"Justus {name}", _part(table, rows), CODES
+    for name in ("conv", "matmul", "vec"):
+        yield f"NeuSight {name}", _part(read_neusight(data / "neusight_ops", name), rows), ()
+
+
+def _part(table: pd.DataFrame, rows: int) -> pd.DataFrame:
+    drawn = [part.sample(min(rows, len(part)), random_state=SEED) for _, part in table.groupby("device")]
+    return with_hardware(pd.concat(drawn, ignore_index=True))
+
+
+def _makers(codes: tuple[str, ...]) -> dict[str, Callable[[], OperationPredictor]]:
+    return {
+        PLAIN: lambda: OneForAll(algorithm="rf", extra=(*DATA_SHEET, *codes), seed=SEED),
+        "roofline, ERT": lambda: OneForAll(scale=own_roofline, extra=(*HARDWARE, *codes), seed=SEED),
+        "roofline, XGBoost": lambda: OneForAll(
+            algorithm="xgboost", scale=own_roofline, extra=(*HARDWARE, *codes), seed=SEED
+        ),
+    }
+
+
+def _scores(name: str, table: pd.DataFrame, codes: tuple[str, ...], *, folds: int) -> Iterator[dict[str, Any]]:
+    labels, devices = table["latency_ms"].to_numpy(), table["device"].to_numpy()
+    groups = configurations(table)
+    makers = _makers(codes)
+    inside = cross_predict(makers["roofline, XGBoost"], table, labels, groups, folds=folds)
+    for device in np.unique(devices):
+        here = devices == device
+        found = {
+            maker: score(labels[here], make().fit(table[~here], labels[~here]).predict(table[here]))
+            for maker, make in makers.items()
+        }
+        yield _row(name, str(device), found, score(labels[here], inside[here]))
+
+
+def _row(name: str, device: str, found: dict[str, Score], inside: Score) -> dict[str, Any]:
+    best = min((score.mape for maker, score in found.items() if maker != PLAIN))
+    return {
+        "table": name,
+        "GPU": device,
+        "n": inside.n,
+        **{f"{maker}, MAPE %": errors.mape for maker, errors in found.items()},
+        **{f"{maker}, median %": errors.median for maker, errors in found.items()},
+        "share of plain forest": best / found[PLAIN].mape,
+        "GPU among training rows, MAPE %": inside.mape,
+        "GPU among training rows, median %": inside.median,
+    }
+
+
+def _printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: round(value, 2) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
+
+
+if __name__ == "__main__":
+    main()
