@@ -21,10 +21,10 @@ from typing import Any
 
 from edgeperf.errors import InvalidInput
 from edgeperf.profilers import chrome_trace, kernels, recordings, runtimes, sensors
+from edgeperf.profilers.bench import environment
 from edgeperf.profilers.board import Board, Facts
 from edgeperf.profilers.items import Item, expand
 from edgeperf.profilers.reduce import reduce
-from edgeperf.profilers.session import GPU_ENV
 from edgeperf.profilers.transport import Local
 from edgeperf.records import Device, Plan
 
@@ -97,7 +97,7 @@ class Gpu:
                 runtime=self._runtime,
                 sensor=self._sensor,
                 plan=self._plan,
-                env={**GPU_ENV, "KERAS_BACKEND": self._backend},
+                env=environment({"KERAS_BACKEND": self._backend}, host_gpu=True, on_board=False),
                 train_batch=TRAIN_BATCH,
             )
             recording, remote = self._board.measure(job)

@@ -18,7 +18,7 @@ from typing import Any
 
 from edgeperf.errors import BoardError
 from edgeperf.profilers.conversation import Conversation
-from edgeperf.profilers.transport import AGENT, INFERENCE, BoardBusy, BoardGone, Connection
+from edgeperf.profilers.transport import AGENT, INFERENCE, OPERATIONS, BoardBusy, BoardGone, Connection
 
 OnPhase = Callable[[str], None]
 LEASE_S = 30.0
@@ -94,7 +94,7 @@ class Board:
         Raises:
             BoardError: the board cannot be used, or (`BoardGone`) does not answer.
         """
-        self.connection.put({AGENT.name: AGENT, INFERENCE.name: INFERENCE})
+        self.connection.put({path.name: path for path in (AGENT, INFERENCE, OPERATIONS)})
         answers = self._ask({"op": "inspect"}, _ANSWER_LIMIT_S, None)
         facts = answers["facts"]
         known = {name: facts[name] for name in Facts.__dataclass_fields__ if name in facts}

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgeperf.errors import InvalidInput
-from edgeperf.profilers import cluster, nvml, page, recordings, results
+from edgeperf.profilers import cluster, page, recordings, results
+from edgeperf.profilers.bench import Access, environment, uses_host_gpu
 from edgeperf.profilers.board import OnPhase
 from edgeperf.profilers.items import Item, expand
 from edgeperf.profilers.progress import Bar, Progress
@@ -22,10 +22,6 @@ from edgeperf.profilers.store import Finished, Store
 from edgeperf.records import Plan
 
 Tell = Callable[[Progress], None]
-HOST_CPU = "host-cpu"
-CPU_ENV = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}
-"""Keeps frameworks off a GPU that the host may have."""
-_TEGRA = Path("/etc/nv_tegra_release")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,23 +87,23 @@ def profile(
         IncompatibleData: `resume`, but the folder was begun with something else.
         BoardError: a board needs a person, or stayed away.
     """
-    if not boards:
-        _require_host(device)
-    gpu = not boards and (host_gpu if host_gpu is not None else device != HOST_CPU and nvml.why_missing() is None)
-    settings = Settings(
+    on_board, wanted = bool(boards), plan or Plan()
+    gpu = uses_host_gpu(device, on_board=on_board, wanted=host_gpu)
+    access = Access(
         device=device,
-        plan=plan or Plan(),
         runtime=runtime,
         host_gpu=gpu,
-        env={**({} if gpu or boards else CPU_ENV), **(env or {})},
+        sample_period_ms=wanted.sample_period_ms,
+        env=environment(env, host_gpu=gpu, on_board=on_board),
         ssh_config=ssh_config,
         board_folder=board_folder,
         root=root,
         patience_s=patience_s,
     )
+    settings = Settings(access=access, plan=wanted)
     queue, store = expand(models, input_sizes), Store(out)
     with store.locked():
-        asked = {"device": device, "runtime": runtime, "host_gpu": gpu, "plan": settings.plan.to_dict()}
+        asked = {"device": device, "runtime": runtime, "host_gpu": gpu, "plan": wanted.to_dict()}
         store.agree(asked, resume=resume)
         finished = store.keys()
         due = [item for item in queue if item.key not in finished]
@@ -118,15 +114,6 @@ def profile(
             finally:
                 summary = _write_results(store)
     return summary
-
-
-def _require_host(device: str) -> None:
-    """Keeps this machine's figures from being filed under a board's name."""
-    if device.startswith("jetson") and not _TEGRA.exists():
-        raise InvalidInput(
-            f"{device} is no name for this machine. Name the board with --board user@host, "
-            f"or measure this machine as --device {HOST_CPU}."
-        )
 
 
 def rederive(out: Path) -> Summary:

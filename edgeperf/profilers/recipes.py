@@ -12,7 +12,7 @@ Calls stand in topological order; a second call of a layer repeats its name unde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from edgeperf.errors import UnsupportedLayer
@@ -84,8 +84,13 @@ def from_model(source: Any, input_size: int | None = None) -> tuple[Network, Rec
 
 def from_genes(family: Family, genes: Genes, name: str) -> tuple[Network, Recipe]:
     """The network and the recipe of a member of a zoo family."""
+    return from_definition(lambda layers: family.build(layers, {**genes, "name": name}))
+
+
+def from_definition(define: Callable[[LayerNamespace], Network]) -> tuple[Network, Recipe]:
+    """The network and the recipe of what `define` builds from a namespace of layers."""
     recorder = _Recorder()
-    network: Network = family.build(LayerNamespace(recorder), {**genes, "name": name})
+    network = define(LayerNamespace(recorder))
     return network, recorder.recipe
 
 

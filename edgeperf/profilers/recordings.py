@@ -73,9 +73,14 @@ def ending(recording: Mapping[str, Any]) -> tuple[Status, str]:
     if failed["timed_out"]:
         return "timeout", f"{failed['name']} did not end within its time limit: {said}"
     before, after = (state.out_of_memory_kills(recording[when]) for when in ("state_before", "state_after"))
-    if after > before or any(_OUT_OF_MEMORY.search(line) for line in lines):
+    if after > before or any(tells_out_of_memory(line) for line in lines):
         return "oom", f"{failed['name']} ran out of memory: {said}"
     return "crashed", f"{failed['name']} ended with exit code {failed['returncode']}: {said}"
+
+
+def tells_out_of_memory(text: str) -> bool:
+    """Whether a message of a framework, a driver or the system says that memory ran out."""
+    return _OUT_OF_MEMORY.search(text) is not None
 
 
 def events(step: Step | None) -> Iterator[dict[str, Any]]:

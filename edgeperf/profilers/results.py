@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeperf import __version__
-from edgeperf.profilers.store import Finished, network_file, write_atomically
+from edgeperf.profilers.store import Finished, Store, write_atomically
 from edgeperf.units import METRICS
 
 _COLUMNS = (
@@ -72,7 +72,7 @@ def _wide_row(done: Finished) -> dict[str, Any]:
 
 
 def _label_rows(done: Finished, folder: Path) -> Iterator[dict[str, Any]]:
-    model_file = network_file(done.model)
+    model_file = Store(folder).network_of(done)
     for metric in METRICS:
         value = getattr(done.measurement, metric)
         if value is not None:
@@ -84,7 +84,7 @@ def _label_rows(done: Finished, folder: Path) -> Iterator[dict[str, Any]]:
                 "input_size": done.input_size,
                 "metric": metric,
                 "value": value,
-                "model_file": model_file if (folder / model_file).exists() else None,
+                "model_file": model_file,
             }
 
 

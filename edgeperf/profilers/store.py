@@ -6,6 +6,7 @@ A campaign's folder::
     measurements/KEY.json    one finished measurement, failures included
     raw/KEY.json.gz          its recording, kept so that a better parser re-applies
     networks/MODEL.json      the architecture of each network, at any of its sizes
+    networks/KEY.json        the same at one size, where its layers name sizes and cannot be read at another
 
 A recording is written before its measurement, and both are synchronised to disk before the board forgets its copy.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeperf.errors import IncompatibleData, InvalidInput
+from edgeperf.network import read_network
 from edgeperf.profilers.items import Item, file_name
 from edgeperf.profilers.sensors import Sensor
 from edgeperf.records import Device, Gpu, Measurement, Plan
@@ -116,10 +118,17 @@ class Store:
         return None if done.measurement.status == "gone" else done
 
     def keep_network(self, item: Item, config: Mapping[str, Any]) -> None:
-        """Puts the architecture of a network on disk, one file for all its sizes."""
+        """Puts the architecture of a network on disk, one file for all its sizes where that can be."""
         path = self.folder / network_file(item.model)
+        if path.exists() and not _can_be_read_at(path, item.input_size):
+            path = self.folder / network_file(item.key)
         if not path.exists():
             write_atomically(path, json.dumps(config, separators=(",", ":")).encode())
+
+    def network_of(self, done: Finished) -> str | None:
+        """Path, in this folder, of the architecture of a measured network; None where none was kept."""
+        found = (network_file(name) for name in (done.key, done.model))
+        return next((path for path in found if (self.folder / path).exists()), None)
 
     def keep_recording(self, key: str, recording: Mapping[str, Any], sensor: Sensor) -> None:
         """Puts on disk what the device sent."""
@@ -147,9 +156,17 @@ class Store:
         return raw["recording"], Sensor(**raw["sensor"])
 
 
-def network_file(model: str) -> str:
-    """Path, in a campaign's folder, of a network's architecture."""
-    return f"networks/{file_name(model)}.json"
+def network_file(name: str) -> str:
+    """Path, in a campaign's folder, of the architecture of a model, or of the network with that key."""
+    return f"networks/{file_name(name)}.json"
+
+
+def _can_be_read_at(path: Path, input_size: int | None) -> bool:
+    try:
+        read_network(path, input_size)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _finished(key: str, row: Mapping[str, Any]) -> Finished:

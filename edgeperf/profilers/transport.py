@@ -26,6 +26,7 @@ from edgeperf.errors import BoardError, InvalidInput
 
 AGENT = Path(__file__).with_name("board_agent.py")
 INFERENCE = Path(__file__).with_name("board_inference.py")
+OPERATIONS = Path(__file__).with_name("board_operations.py")
 COPY_TIMEOUT_S = 300.0
 CONNECT_TIMEOUT_S = 10
 _CUT_OFF = frozenset({None, 255, 128 + signal.SIGHUP, 128 + signal.SIGKILL, 128 + signal.SIGTERM})

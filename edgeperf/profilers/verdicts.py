@@ -11,6 +11,7 @@ from itertools import chain
 
 from edgeperf.profilers import nvprof, state
 from edgeperf.profilers.readings import Trace
+from edgeperf.profilers.runtimes import TRTEXEC_WARM_UP_MS
 from edgeperf.records import RawRun
 
 LARGEST_SPREAD = 0.10
@@ -97,6 +98,8 @@ def _on_plan(run: RawRun) -> Iterator[str]:
     """What was not done as the plan says."""
     if run.latencies_ms and len(run.latencies_ms) != run.plan.timed_runs:
         yield f"{len(run.latencies_ms)} timed runs instead of {run.plan.timed_runs}"
+    if "trtexec" in run.outputs:
+        yield f"trtexec warms up for {TRTEXEC_WARM_UP_MS} ms instead of {run.plan.warmup_runs} runs"
     if run.windows and len(run.windows) != run.plan.repeats:
         yield f"{len(run.windows)} power repeats instead of {run.plan.repeats}"
     if run.process_memory_kib is not None:

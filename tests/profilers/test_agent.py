@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from edgeperf.profilers.transport import AGENT, INFERENCE
+from edgeperf.profilers.transport import AGENT, INFERENCE, OPERATIONS
 from tests.profilers.fake_board import PYTHON_3_6
 
 SLEEPER = (
@@ -93,7 +93,7 @@ def left_behind(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [AGENT, INFERENCE], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [AGENT, INFERENCE, OPERATIONS], ids=lambda path: path.name)
 def test_the_files_for_the_board_are_python_3_6(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 6))
     for node in ast.walk(tree):
@@ -121,7 +121,7 @@ def test_the_agent_measures_under_a_real_python_3_6(tmp_path: Path) -> None:
     assert agent.until("hello")["python"].startswith("3.6")
     assert agent.recording()["steps"][0]["output"][0][1] == "42"
     agent.close()
-    done = subprocess.run([str(PYTHON_3_6), "-m", "py_compile", str(INFERENCE)], check=False)
+    done = subprocess.run([str(PYTHON_3_6), "-m", "py_compile", str(INFERENCE), str(OPERATIONS)], check=False)
     assert done.returncode == 0
 
 

@@ -16,9 +16,11 @@ from edgeperf.errors import IncompatibleData, InvalidInput
 from edgeperf.network import read_network
 from edgeperf.profilers import profile
 from edgeperf.profilers.campaign import rederive
+from edgeperf.profilers.items import expand
 from edgeperf.profilers.progress import Progress
-from edgeperf.profilers.store import Store
-from edgeperf.records import Plan
+from edgeperf.profilers.recipes import to_config
+from edgeperf.profilers.store import Finished, Store
+from edgeperf.records import Device, Measurement, Plan
 
 MODEL = ["zoo:mobilenet-v1/MobileNet v1 0.25"]
 KEY = "MobileNet-v1-0.25_32"
@@ -108,6 +110,23 @@ def test_a_measurement_survives_its_file(campaign: Path, tmp_path: Path) -> None
     Store(tmp_path).save(done)
     assert list(Store(tmp_path).finished()) == [done]
     assert [path.name for path in (tmp_path / "measurements").iterdir()] == [f"{KEY}.json"]
+
+
+def test_a_network_whose_layers_name_sizes_is_kept_once_per_size(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for item in expand(["zoo:shufflenet-v2/ShuffleNet v2 0.5", "zoo:mobilenet-v1/MobileNet v1 0.25"], [64, 96]):
+        store.keep_network(item, to_config(item.load()[1]))
+        done = Finished(
+            key=item.key,
+            model=item.model,
+            family=item.family,
+            input_size=item.input_size or 0,
+            measurement=Measurement(network=item.key, device=Device(name="host-cpu", board="this one"), plan=PLAN),
+        )
+        path = store.network_of(done)
+        assert path is not None
+        assert read_network(tmp_path / path, item.input_size).input_shape == (item.input_size, item.input_size, 3)
+    assert len(list((tmp_path / "networks").iterdir())) == 3
 
 
 def test_a_model_that_cannot_be_read_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:

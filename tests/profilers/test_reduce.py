@@ -202,6 +202,7 @@ MODES = "< POWER_MODEL ID=0 NAME=MAXN >\n< POWER_MODEL ID=1 NAME=5W >"
         ({"process_memory_kib": (1000, 2000)}, "memory is that of the process"),
         ({"loaded_idle_lines": ()}, "idle power with the network loaded was not recorded"),
         ({"outputs": {"nvprof": "==1== Warning: 9 records were lost."}}, "nvprof: 9 records were lost."),
+        ({"outputs": {"trtexec": "&&&& PASSED"}}, "trtexec warms up for 200 ms instead of 10 runs"),
     ],
 )
 def test_verdicts(changes: dict[str, object], verdict: str) -> None:

@@ -1,0 +1,253 @@
+"""Measures small models one after the other in one process: the child process of a campaign over operations.
+
+Copied to the board beside the agent and `board_inference.py`, or run on the host. Python 3.6 and the Keras of
+TensorFlow 2.7 (JetPack 4.6) up to Keras 3 on TensorFlow, JAX or PyTorch.
+
+    python3 board_operations.py JOB.json
+
+    {"operations": [{"key": KEY, "recipe": RECIPE}, ...], "batch_size": 1, "training": false, "seed": 0, "root": "/",
+     "gpu_mhz": null, "cache_bytes": 67108864, "most_instances": 8, "warmup_blocks": 3, "settle_s": 0.0,
+     "least_timing_s": 0.005, "least_s": 0.3, "least_timings": 10}
+
+Of every model several instances with weights and inputs of their own are built, together larger than `cache_bytes`
+where that takes at most `most_instances`. A block runs each once, so that caches are neither always hit nor always
+missed. One timing covers as many blocks as `least_timing_s` needs; timings go on for `least_s`, after blocks that let
+the sensor settle. While training, a call is the forward pass and the gradients of inputs and weights for a given
+gradient of the output. With `gpu_mhz` the GPU's clock is fixed meanwhile and let go at the end, which needs the
+right to do so: on a Jetson to write to devfreq (root), elsewhere to run `nvidia-smi --lock-gpu-clocks`.
+
+Each thing that happens is a line ``EDGEPERF {"event": ..., "t": SECONDS}`` on standard output, with seconds of
+CLOCK_MONOTONIC: `times` (ms per call of each timing), then `operation` (begin, end, calls), or `failed` (message).
+
+Reference: Nicolai 2025, measurement protocol of operations.
+"""
+
+# Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
+# mypy: ignore-errors
+
+import contextlib
+import gc
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+from board_inference import TIMES_PER_LINE, build, load_keras, say
+
+LONGEST_MESSAGE = 500
+GPU_FOLDERS = ("*.gpu", "*.gp10b", "*.gv11b", "*.ga10b", "gpu-gpc-0")
+"""Under sys/class/devfreq: Nano, TX2, AGX Xavier, Orin on JetPack 5, Orin on JetPack 6."""
+
+
+@contextlib.contextmanager
+def fixed_clock(mhz, root):
+    """Keeps the GPU at a clock while the block runs; None leaves it alone."""
+    folders = [path for name in GPU_FOLDERS for path in glob.glob(os.path.join(root, "sys/class/devfreq", name))]
+    try:
+        if mhz is None:
+            yield
+        elif folders:
+            with devfreq_clock(mhz, folders[0]):
+                yield
+        else:
+            with nvidia_smi_clock(mhz):
+                yield
+    except PermissionError as problem:
+        sys.exit("The GPU clock cannot be set: %s. It takes root on this device." % problem)
+
+
+@contextlib.contextmanager
+def devfreq_clock(mhz, folder):
+    """The nearest clock that devfreq offers, as its least and its highest."""
+    offered = [int(text) for text in read_text(folder, "available_frequencies").split()]
+    wanted = min(offered, key=lambda hertz: abs(hertz - 1e6 * mhz))
+    before = int(read_text(folder, "min_freq")), int(read_text(folder, "max_freq"))
+    try:
+        set_range(folder, wanted, wanted)
+        yield
+    finally:
+        set_range(folder, *before)
+
+
+def set_range(folder, least, most):
+    """Writes both limits in the order in which the least never exceeds the highest."""
+    steps = [("min_freq", least), ("max_freq", most)]
+    if least > int(read_text(folder, "max_freq")):
+        steps.reverse()
+    for name, hertz in steps:
+        with open(os.path.join(folder, name), "w") as limit:
+            limit.write(str(hertz))
+
+
+def read_text(folder, name):
+    with open(os.path.join(folder, name)) as text:
+        return text.read()
+
+
+@contextlib.contextmanager
+def nvidia_smi_clock(mhz):
+    run_nvidia_smi("--lock-gpu-clocks=%d,%d" % (mhz, mhz))
+    try:
+        yield
+    finally:
+        run_nvidia_smi("--reset-gpu-clocks")
+
+
+def run_nvidia_smi(option):
+    try:
+        done = subprocess.run(["nvidia-smi", option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    except FileNotFoundError:
+        sys.exit("The GPU clock cannot be set: this machine has neither a Jetson's devfreq nor nvidia-smi.")
+    if done.returncode != 0:
+        raise PermissionError(done.stdout.decode(errors="replace").strip())
+
+
+def make_call(model, inputs, gradient, backend, training):
+    """A function that runs the model once, or one step of training, and returns what to wait for."""
+    maker = {"jax": _jax_call, "torch": _torch_call}.get(backend, _tensorflow_call)
+    return maker(model, inputs, gradient, training)
+
+
+def _tensorflow_call(model, inputs, gradient, training):
+    import tensorflow
+
+    given = [tensorflow.constant(array) for array in inputs]
+    given = given if len(given) > 1 else given[0]
+    if not training:
+        forward = tensorflow.function(lambda tensors: model(tensors, training=False), autograph=False)
+        traced = forward.get_concrete_function(given)  # spares each call the choice of a trace
+        return lambda: traced(given)
+
+    def step(tensors, upstream):
+        with tensorflow.GradientTape() as tape:
+            tape.watch(tensors)
+            output = model(tensors, training=True)
+        return tape.gradient(output, [tensors, model.trainable_variables], output_gradients=upstream)
+
+    upstream = tensorflow.constant(gradient)
+    traced = tensorflow.function(step, autograph=False).get_concrete_function(given, upstream)
+    return lambda: traced(given, upstream)
+
+
+def _jax_call(model, inputs, gradient, training):
+    import jax
+
+    given = [jax.device_put(array) for array in inputs]
+    given = given if len(given) > 1 else given[0]
+    weights, fixed = [v.value for v in model.trainable_variables], [v.value for v in model.non_trainable_variables]
+
+    def forward(own, tensors):
+        return model.stateless_call(own, fixed, tensors, training=training)[0]
+
+    if not training:
+        compiled = jax.jit(forward)
+        return lambda: compiled(weights, given)
+    upstream = jax.device_put(gradient)
+    train = jax.jit(lambda own, tensors, above: jax.vjp(forward, own, tensors)[1](above))
+    return lambda: train(weights, given, upstream)
+
+
+def _torch_call(model, inputs, gradient, training):
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    given = [torch.from_numpy(array).to(device).requires_grad_(training) for array in inputs]
+    tensors = given if len(given) > 1 else given[0]
+    if not training:
+
+        def run():
+            with torch.inference_mode():
+                return model(tensors, training=False)
+
+        return run
+    upstream = torch.from_numpy(gradient).to(device)
+    wanted = given + [variable.value for variable in model.trainable_variables]
+    return lambda: torch.autograd.grad(model(tensors, training=True), wanted, upstream)
+
+
+def wait_for(results, backend):
+    """Returns when the results of one block are there."""
+    if backend == "jax":
+        import jax
+
+        jax.block_until_ready(results)
+    elif backend == "torch":
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    else:
+        import tensorflow
+
+        last = results[-1]
+        while isinstance(last, (list, tuple)):
+            last = last[0]
+        tensorflow.reshape(last, [-1])[:1].numpy()  # one number, so that copying the output does not count
+
+
+def make_block(recipe, keras, backend, job):
+    """One call per instance."""
+    import numpy
+
+    random = numpy.random.RandomState(job["seed"])
+    calls, count = [], 1
+    while len(calls) < count:
+        model = build(recipe, keras)
+        shapes = [(job["batch_size"],) + tuple(tensor.shape)[1:] for tensor in model.inputs + model.outputs]
+        arrays = [random.standard_normal(shape).astype("float32") for shape in shapes]
+        held = sum(array.nbytes for array in arrays) + 4 * model.count_params()
+        count = min(job["most_instances"], max(2, -(-job["cache_bytes"] // held)))
+        calls.append(make_call(model, arrays[:-1], arrays[-1], backend, job["training"]))
+    return calls
+
+
+def run_blocks(block, backend, blocks):
+    """Seconds that so many blocks take."""
+    begin = time.perf_counter()
+    for _ in range(blocks):
+        results = [call() for call in block]
+    wait_for(results, backend)
+    return time.perf_counter() - begin
+
+
+def run_for(block, backend, blocks, seconds, least):
+    """Timings of so many blocks each, for so many seconds and at least so often."""
+    timings, end = [], time.monotonic() + seconds
+    while len(timings) < least or time.monotonic() < end:
+        timings.append(run_blocks(block, backend, blocks))
+    return timings
+
+
+def measure(each, keras, backend, job):
+    block = make_block(each["recipe"], keras, backend, job)
+    run_blocks(block, backend, job["warmup_blocks"])
+    blocks = max(1, int(job["least_timing_s"] / run_blocks(block, backend, 1)))
+    run_for(block, backend, blocks, job["settle_s"], 1)
+    begin = time.monotonic()
+    timings = run_for(block, backend, blocks, job["least_s"], job["least_timings"])
+    end, calls = time.monotonic(), blocks * len(block)
+    per_call = [float("%.6g" % (1000.0 * seconds / calls)) for seconds in timings]
+    for start in range(0, len(per_call), TIMES_PER_LINE):
+        say("times", key=each["key"], ms=per_call[start : start + TIMES_PER_LINE])
+    say("operation", key=each["key"], begin=begin, end=end, calls=calls * len(timings))
+
+
+def main(path):
+    with open(path) as handle:
+        job = json.load(handle)
+    keras, backend = load_keras()
+    say("before", backend=backend, keras=keras.__version__)
+    with fixed_clock(job["gpu_mhz"], job["root"]):
+        for each in job["operations"]:
+            try:
+                measure(each, keras, backend, job)
+            except Exception as problem:  # noqa: BLE001 - out of memory, or what this Keras cannot run; the others go on
+                say("failed", key=each["key"], message=" ".join(str(problem).split())[:LONGEST_MESSAGE])
+            keras.backend.clear_session()
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
