@@ -4,6 +4,9 @@ Two laws give the shape: time is a part that scales with the clock's period and 
 power is a constant, a part that follows the clock, and one that follows its cube (voltage rises with the clock). What
 they miss is interpolated, monotone between measured clocks, so that measured points are reproduced.
 
+The choice of a clock weighs this against a parabola through the cheapest measured clocks, because a curve through every
+measured point follows its noise too.
+
 Energy per inference has its minimum inside the range: below it the constant power lasts too long, above it the voltage
 costs too much.
 
@@ -33,6 +36,8 @@ _EXPONENTS: Final[dict[str, tuple[float, float]]] = {
     "latency": (1, 0),
 }
 """Objective → exponents of time and of power."""
+_PARABOLA: Final = 4
+"""Measured clocks under the parabola; of 4 and 5, chosen on the sweeps of `benchmarks/clocks.py`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +67,29 @@ class ClockCurve:
         return _cost(self.latency_at(clocks_mhz), self.power_at(clocks_mhz), objective)
 
     def optimum(self, clocks_mhz: Array, objective: Objective = "energy") -> Optimum:
-        """The clock of least cost among those that the device offers."""
+        """The clock of least cost among those that the device offers; measured cost decides where all are measured."""
         costs = self.cost_at(clocks_mhz, objective)
-        best, highest = int(costs.argmin()), int(clocks_mhz.argmax())
+        judged = costs if np.isin(clocks_mhz, self.clocks_mhz).all() else self._smoothed(clocks_mhz, costs, objective)
+        best, highest = int(judged.argmin()), int(clocks_mhz.argmax())
         return Optimum(
             objective=objective,
             clock_mhz=float(clocks_mhz[best]),
             cost=float(costs[best]),
             saved_share=float(1 - costs[best] / costs[highest]),
         )
+
+    def _smoothed(self, clocks_mhz: Array, costs: Array, objective: Objective) -> Array:
+        """Costs near the cheapest measured clocks, averaged with those of a parabola through them, in logarithms."""
+        measured = self.cost_at(self.clocks_mhz, objective)
+        start = max(0, min(int(measured.argmin()) - _PARABOLA // 2, len(measured) - _PARABOLA))
+        near = slice(start, start + _PARABOLA)
+        parabola = np.polyfit(np.log(self.clocks_mhz[near]), np.log(measured[near]), 2)
+        if parabola[0] <= 0:  # no minimum
+            return costs
+        inside = (clocks_mhz >= self.clocks_mhz[near][0]) & (clocks_mhz <= self.clocks_mhz[near][-1])
+        smooth = np.exp((np.log(costs) + np.polyval(parabola, np.log(clocks_mhz))) / 2)
+        found: Array = np.where(inside, smooth, costs)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

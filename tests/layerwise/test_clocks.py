@@ -36,6 +36,16 @@ def test_the_optimum_is_the_best_of_all_clocks(fixed: float, scaled: float):
         assert found.saved_share == pytest.approx(1 - cost.min() / cost[-1], abs=1e-6)
 
 
+def test_noise_of_one_measured_clock_does_not_draw_the_choice_to_it():
+    latency, power = law(CLOCKS)
+    cost = latency * power
+    best, half = int(cost.argmin()), np.arange(0, 13, 2)
+    assert best % 2 == 1  # between two measured clocks
+    noisy = power[half] * (1 + 0.01 * np.isin(half, [best - 1]) - 0.01 * np.isin(half, [best + 3]))
+    found = clock_curve(CLOCKS[half], latency[half], noisy).optimum(CLOCKS, "energy")
+    assert abs(CLOCKS.tolist().index(found.clock_mhz) - best) <= 1
+
+
 def test_measured_points_are_reproduced_even_where_no_law_holds():
     chance = np.random.default_rng(0)
     latency, power = chance.uniform(1, 9, 13), chance.uniform(1000, 9000, 13)
