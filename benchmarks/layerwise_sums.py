@@ -110,6 +110,8 @@ def _rows(
         predictor = replace(base, loop=replace(base.loop, host_ms=host_ms))
         operations = [step.operation for step in steps(network, batch_size=predictor.batch_size, fusion=fusion)]
         covered = float(same_operation(operation_table(operations)).isin(set(same_operation(table))).mean())
+        if not covered:  # nothing of this network was measured on this device
+            continue
         for mode, each in _modes(predictor, table, operations).items():
             cost = each.cost(network)
             found.append(

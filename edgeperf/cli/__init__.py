@@ -11,7 +11,7 @@ import sys
 import typer
 
 from edgeperf import __version__
-from edgeperf.cli import across, boards, data, models, searching
+from edgeperf.cli import across, boards, data, layers, models, searching
 from edgeperf.errors import EdgePerfError
 
 _INTERRUPTED = 130
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _room in (models, across, boards, data, searching):
+for _room in (models, layers, across, boards, data, searching):
     _room.register(app)
 
 

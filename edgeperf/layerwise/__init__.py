@@ -9,7 +9,10 @@
 * `operations`, `workloads`: layers → operations with counts, by stated fusion rules;
 * `quantities`, `algorithms`, `predictors`, `rivals`: operations → predicted labels;
 * `loops`, `sums`, `fitting`: operations measured alone → networks;
-* `shares`: layers of a network on a Jetson, where only whole networks were measured;
+* `singles`, `sampling`, `measuring`, `measurements`: which operations to measure, where, and what came out;
+* `study`, `hints`: how many are enough, and which are slower than their like;
+* `hardware_features`, `crossing`: from measured GPUs to others;
+* `shares`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
 * `clocks`: time, power and energy over GPU clocks, and the best clock;
 * `tables`: published measurements in one form.
 """

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.loops import host_ms_of, loop_of
+from edgeperf.hardware import GPUS
+from edgeperf.layerwise.loops import host_ms_of, loop_of, without_calls
 from edgeperf.layerwise.predictors import OneForAll, OperationPredictor
-from edgeperf.layerwise.roofline import Roof, roofline_ms
+from edgeperf.layerwise.roofline import Roof, roof_reached, roofline_ms
 from edgeperf.layerwise.sums import DevicePredictor
-from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING, steps
+from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING, steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +38,7 @@ def fit_device(
     measured: Sequence[tuple[Network, float]] = (),
     seed: int,
 ) -> DevicePredictor:
-    """A predictor of time and power of operations and networks on one device.
+    """A predictor of time and power of operations and networks on one GPU.
 
     Args:
         table: measured operations of one device, phase and power regime, at one batch size.
@@ -49,10 +52,7 @@ def fit_device(
     Raises:
         InvalidInput: the rows mix batch sizes.
     """
-    sizes = table["batch_size"].unique()
-    batch_size = int(table["batch_size"].mode()[0])
-    if len(sizes) > 2:
-        raise InvalidInput(f"The rows of {device} mix batch sizes {sorted(map(int, sizes))}; select one first.")
+    batch_size = _batch_size(table, device)
     fusion = EAGER_TRAINING if training else EAGER
     counts = np.array([len(steps(network, batch_size=batch_size, fusion=fusion)) for network, _ in measured])
     host_ms = host_ms_of(counts, np.array([latency for _, latency in measured])) if measured else 0.0
@@ -70,11 +70,59 @@ def fit_device(
     )
 
 
-def fit_operations(table: pd.DataFrame, roof: Roof, *, seed: int) -> tuple[OperationPredictor, OperationPredictor]:
-    """Predictors of latency (ms, as a ratio to the roofline) and power (mW) of operations measured alone."""
-    latency = OneForAll(scale=partial(roofline_ms, roof=roof), seed=seed)
-    power = OneForAll(logarithm=False, seed=seed)
-    return (
-        latency.fit(table, table["latency_ms"].to_numpy(np.float64)),
-        power.fit(table, table["power_mw"].to_numpy(np.float64)),
+def fit_measured(table: pd.DataFrame, *, device: str, seed: int) -> DevicePredictor:
+    """A predictor from operations that `edgeperf.layerwise.measuring` measured with Keras, of one phase.
+
+    Keras compiles a network's graph and folds normalisation and activation into convolutions at inference. A processor
+    does one thing at a time, so what a call costs beyond its work is taken off; a GPU's host runs ahead. Gradients are
+    not added to stored ones.
+
+    Raises:
+        InvalidInput: the rows mix phases or batch sizes.
+    """
+    phases = sorted(table["phase"].unique())
+    if len(phases) != 1:
+        raise InvalidInput(f"The rows of {device} mix the phases {', '.join(phases)}; select one first.")
+    training, on_gpu = phases == ["training"], device in GPUS
+    rows = table if on_gpu else without_calls(table)
+    roof = roof_reached(rows, device=device)
+    with_power = rows[rows["power_mw"].notna()].reset_index(drop=True)
+    idle_mw = float(with_power["power_mw"].min()) if len(with_power) else 0.0
+    loop = loop_of(rows, training=training, idle_mw=idle_mw)
+    return DevicePredictor(
+        device=device,
+        kinds=frozenset(rows["kind"]),
+        latency=fit_latency(rows, roof, seed=seed),
+        power=fit_power(with_power, seed=seed) if len(with_power) else None,
+        roof=roof,
+        loop=replace(loop, leaf_ms=0.0, floor_ms=loop.floor_ms if on_gpu else {}),
+        fusion=EAGER_TRAINING if training else COMPILED,
+        batch_size=_batch_size(rows, device),
     )
+
+
+def fit_operations(table: pd.DataFrame, roof: Roof, *, seed: int) -> tuple[OperationPredictor, OperationPredictor]:
+    """Predictors of latency and power of operations measured alone."""
+    return fit_latency(table, roof, seed=seed), fit_power(table, seed=seed)
+
+
+def latency_maker(roof: Roof, *, seed: int) -> Callable[[], OperationPredictor]:
+    """Gives fresh predictors of latency in ms, which learn the ratio to the roofline."""
+    return partial(OneForAll, scale=partial(roofline_ms, roof=roof), seed=seed)
+
+
+def fit_latency(table: pd.DataFrame, roof: Roof, *, seed: int) -> OperationPredictor:
+    """Predictor of latency in ms."""
+    return latency_maker(roof, seed=seed)().fit(table, table["latency_ms"].to_numpy(np.float64))
+
+
+def fit_power(table: pd.DataFrame, *, seed: int) -> OperationPredictor:
+    """Predictor of power in mW."""
+    return OneForAll(logarithm=False, seed=seed).fit(table, table["power_mw"].to_numpy(np.float64))
+
+
+def _batch_size(table: pd.DataFrame, device: str) -> int:
+    sizes = table["batch_size"].unique()
+    if len(sizes) > 2:  # the thesis' tables hold a few rows at a second one
+        raise InvalidInput(f"The rows of {device} mix batch sizes {sorted(map(int, sizes))}; select one first.")
+    return int(table["batch_size"].mode()[0])

@@ -1,208 +1,213 @@
-"""Operations, measured on this machine by Keras → rows of an operation table.
+"""Operations, measured on a board or on this machine → rows of an operation table, on disk.
 
 ::
 
-    build n instances ──► warm up ──► |b|b|b|b|b| ... until the time is up ──► mean, standard error
-                                       └ one block: each instance once
+    networks ──► sample ──► jobs of `PER_JOB` operations ──► rows of each job on disk ──► operations.csv
+                            (one process on the device)      (measurements/JOB.json)
 
-A block cycles through instances with weights and inputs of their own, so that caches are neither always hit nor always
-missed. Blocks repeat for a minimum time and a minimum number. Where NVML answers, power is sampled meanwhile, samples
-beyond three standard deviations are dropped, and energy is their mean times the time per call.
+A block of instances with weights and inputs of their own is cycled, so that caches are neither always hit nor always
+missed; see `edgeperf.profilers.board_operations`. Power is sampled meanwhile where there is a sensor. Timings and power
+samples beyond three standard deviations are dropped, and energy is mean power times mean time per call.
 
 The identity operation, measured the same way, shows what the loop itself costs (`edgeperf.layerwise.loops`).
 
-Reference: Nicolai 2025, measurement protocol.
+Reference: Nicolai 2025, measurement protocol; batch sizes ascending, and larger ones skipped after a failure: Sponner
+et al. 2022, section 3.2.
 """
 
 from __future__ import annotations
 
-import math
-import threading
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from edgeperf.layerwise.measurements import OperationMeasurement, reduce_run
 from edgeperf.layerwise.operations import Operation
-from edgeperf.layerwise.quantities import Array
-from edgeperf.layerwise.singles import input_shapes, single_model
+from edgeperf.layerwise.singles import single
+from edgeperf.profilers import blocks
+from edgeperf.profilers.bench import Access, Bench, environment, uses_host_gpu
+from edgeperf.profilers.blocks import BlockPlan, BlockRun
+from edgeperf.profilers.progress import Bar, Progress
+from edgeperf.profilers.recipes import from_definition
+from edgeperf.profilers.store import Store, write_atomically
 
-CACHE_BYTES = 64 * 2**20
-"""A block's tensors together exceed this where that takes at most `MOST_INSTANCES`."""
-MOST_INSTANCES = 8
-_SIGMAS = 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
-    """How long to measure.
-
-    Attributes:
-        least_s: of timed blocks.
-        least_blocks: whatever the time.
-        warmup_blocks: untimed.
-        training: a step (forward, backward with a given gradient) instead of inference.
-    """
-
-    least_s: float = 0.3
-    least_blocks: int = 10
-    warmup_blocks: int = 3
-    training: bool = False
+Tell = Callable[[Progress], None]
+PER_JOB = 20
+"""Operations of one process, whose start takes seconds on a host and half a minute on a small board."""
+FORMAT = 1
+"""Version of the files in `measurements`. 1: first version."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationMeasurement:
-    """What one operation took; None = not measured.
-
-    Attributes:
-        operation: what ran.
-        latency_ms: mean per call.
-        latency_error_ms: its standard error over blocks.
-        power_mw: mean of the samples that were kept.
-        power_error_mw: its standard error.
-        energy_mj: power times latency.
-        clock_mhz: of the GPU, mean.
-        calls: timed.
-    """
-
-    operation: Operation
-    latency_ms: float
-    latency_error_ms: float
-    power_mw: float | None
-    power_error_mw: float | None
-    energy_mj: float | None
-    clock_mhz: float | None
-    calls: int
-
-    def row(self) -> dict[str, Any]:
-        """Columns of an operation table, then the labels."""
-        labels = asdict(self)
-        return {**labels.pop("operation"), **labels}
-
-
-def measure(
-    op: Operation, *, protocol: Protocol, readings: Callable[[], Iterable[str]] | None = None
-) -> OperationMeasurement:
-    """Measures one operation in this process.
+def profile_operations(
+    operations: Sequence[Operation],
+    *,
+    device: str,
+    out: Path,
+    board: str | None = None,
+    plan: BlockPlan | None = None,
+    gpu_clocks_mhz: Sequence[float] = (),
+    resume: bool = False,
+    host_gpu: bool | None = None,
+    env: Mapping[str, str] | None = None,
+    ssh_config: Path | None = None,
+    root: str = "/",
+    progress: Tell | None = None,
+) -> Path:
+    """Measures operations with Keras, smaller batches first, and keeps every row in `out`.
 
     Args:
-        op: what to run.
-        protocol: how long.
-        readings: gives lines like those of `edgeperf.profilers.nvml.lines` for ever; None where there is no sensor.
+        operations: what to measure; see `edgeperf.layerwise.sampling.sample`.
+        device: name that the rows carry.
+        out: folder of the campaign.
+        board: ssh target; None measures this machine.
+        plan: how each is measured.
+        gpu_clocks_mhz: clocks to sweep, all operations at each; empty leaves the GPU's clock as `plan` says.
+        resume: go on with what is in `out`.
+        host_gpu: without a board, whether they run on this host's NVIDIA GPU; None: where there is one that can be
+            measured and the device is not called ``"host-cpu"``.
+        env: variables for what runs them, e.g. ``{"KERAS_BACKEND": "jax"}``.
+        ssh_config: file for ``ssh -F``, where not the user's own configuration.
+        root: where the device's file system begins; another folder for a simulated board.
+        progress: called after each job; None shows a bar on standard error.
+
+    Returns:
+        The table ``operations.csv``, which holds what is finished after an interruption too.
+
+    Raises:
+        InvalidInput: the folder cannot be used, or a board's name was given to this machine.
+        IncompatibleData: `resume`, but the folder was begun with something else.
+        BoardError: the board needs a person, or stayed away.
     """
-    block = _block(op, training=protocol.training)
-    with _Sampler(readings) as sampler:
-        times = _timed(block, protocol)
-    per_call = times / len(block) * 1e3
-    latency = float(per_call.mean())
-    power, power_error = filtered_mean(sampler.values("power_mw"))
-    clock, _ = filtered_mean(sampler.values("gpu_mhz"))
-    return OperationMeasurement(
-        operation=op,
-        latency_ms=latency,
-        latency_error_ms=float(per_call.std(ddof=1) / math.sqrt(len(per_call))),
-        power_mw=power,
-        power_error_mw=power_error,
-        energy_mj=None if power is None else power * latency / 1e3,
-        clock_mhz=clock,
-        calls=len(times) * len(block),
+    wanted, on_board = plan or BlockPlan(), board is not None
+    gpu = uses_host_gpu(device, on_board=on_board, wanted=host_gpu)
+    access = Access(
+        device=device,
+        runtime="keras",
+        host_gpu=gpu,
+        sample_period_ms=wanted.sample_period_ms,
+        env=environment(env, host_gpu=gpu, on_board=on_board),
+        ssh_config=ssh_config,
+        root=root,
     )
+    store = Store(out)
+    with store.locked():
+        asked = {"measures": "operations", "device": device, "host_gpu": gpu, "plan": asdict(wanted)}
+        store.agree(asked, resume=resume)
+        try:
+            for each in _at_clocks(wanted, gpu_clocks_mhz):
+                _work(operations, board, access, each, store, progress)
+        finally:
+            table = _write_table(store)
+    return table
 
 
-def filtered_mean(samples: Array) -> tuple[float | None, float | None]:
-    """Mean and standard error of the samples within three standard deviations; None where there are too few.
-
-    >>> filtered_mean(np.array([1.0] * 20 + [1000.0]))[0]
-    1.0
-    """
-    if len(samples) < 2:
-        return None, None
-    spread = samples.std()
-    kept = samples[np.abs(samples - samples.mean()) <= _SIGMAS * spread] if spread else samples
-    return float(kept.mean()), float(kept.std() / math.sqrt(len(kept)))
-
-
-def _block(op: Operation, *, training: bool) -> list[Callable[[], Any]]:
-    """One call per instance."""
-    tensor_bytes = 4 * (op.input_elements + op.output_elements + op.weights)
-    count = min(MOST_INSTANCES, max(2, math.ceil(CACHE_BYTES / max(1, tensor_bytes))))
-    chance = np.random.default_rng(0)
-    return [_instance(op, chance, training=training) for _ in range(count)]
-
-
-def _instance(op: Operation, chance: np.random.Generator, *, training: bool) -> Callable[[], Any]:
-    import tensorflow as tf
-
-    model = single_model(op)
-    given = [
-        tf.constant(chance.standard_normal((op.batch_size, *shape), dtype=np.float32)) for shape in input_shapes(op)
-    ]
-    inputs = given if len(given) > 1 else given[0]
-    if not training:
-        run = tf.function(lambda tensors: model(tensors, training=False), reduce_retracing=True)
-        return lambda: run(inputs)
-
-    def step(tensors: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            output = model(tensors, training=True)
-        return tape.gradient(output, [tensors, model.trainable_variables], output_gradients=tf.ones_like(output))
-
-    train = tf.function(step, reduce_retracing=True)
-    return lambda: train(inputs)
+def _work(
+    operations: Sequence[Operation],
+    board: str | None,
+    access: Access,
+    plan: BlockPlan,
+    store: Store,
+    progress: Tell | None,
+) -> None:
+    known = {row["key"]: row["status"] for row in _rows(store)}
+    queue = sorted(dict.fromkeys(operations), key=lambda op: op.batch_size)
+    due = [op for op in queue if _key(op, plan) not in known]
+    failed = {_per_image(op) for op in queue if known.get(_key(op, plan), "ok") != "ok"}
+    if not due:
+        return
+    bar = Bar()
+    with bar.shown() if progress is None else nullcontext():
+        tell = progress or bar
+        bench = Bench(board, access, workdir=store.folder / ".work")
+        while due:
+            tell(Progress(done=len(queue) - len(due), total=len(queue)))
+            found = _skipped(due, failed, access.device, plan) or _measured(due, bench, access, plan, store)
+            _save(store, found, plan)
+            failed |= {_per_image(each.operation) for each in found if each.status != "ok"}
+            finished = {each.operation for each in found}
+            due = [op for op in due if op not in finished]
+        tell(Progress(done=len(queue), total=len(queue)))
 
 
-def _timed(block: list[Callable[[], Any]], protocol: Protocol) -> Array:
-    """Seconds of each timed block; a block ends when its last result is there."""
-    for _ in range(protocol.warmup_blocks):
-        _run(block)
-    times: list[float] = []
-    begin = time.perf_counter()
-    while len(times) < protocol.least_blocks or time.perf_counter() - begin < protocol.least_s:
-        start = time.perf_counter()
-        _run(block)
-        times.append(time.perf_counter() - start)
-    return np.asarray(times)
+def _skipped(
+    due: Sequence[Operation], failed: Set[Operation], device: str, plan: BlockPlan
+) -> list[OperationMeasurement]:
+    """Rows of operations that failed at a smaller batch size."""
+    why = BlockRun(status="skipped", message="a smaller batch of it failed")
+    return [reduce_run(why, op, device=device, plan=plan) for op in due if _per_image(op) in failed]
 
 
-def _run(block: list[Callable[[], Any]]) -> None:
-    results = [call() for call in block]
-    _wait_for(results[-1])
+def _measured(
+    due: Sequence[Operation], bench: Bench, access: Access, plan: BlockPlan, store: Store
+) -> list[OperationMeasurement]:
+    """Rows of the next operations, all of one batch size."""
+    batch_size = due[0].batch_size
+    chunk = {_key(op, plan): op for op in due[:PER_JOB] if op.batch_size == batch_size}
+    models = {key: from_definition(partial(single, op=op))[1] for key, op in chunk.items()}
+    asked = json.dumps([models, asdict(plan), sorted(access.env.items()), str(store.folder.resolve())])
+    job_id = f"operations-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    with tempfile.TemporaryDirectory(prefix="edgeperf-job-") as folder:
+        job = blocks.job(
+            job_id,
+            models,
+            Path(folder),
+            batch_size=batch_size,
+            runtime=bench.runtime,
+            sensor=bench.sensor,
+            plan=plan,
+            env=access.env,
+            root=access.root,
+        )
+        recording, remote = bench.record(job)
+    store.keep_recording(job_id, recording, bench.sensor)
+    found = blocks.runs(recording, list(chunk), bench.sensor)
+    bench.forget(remote)
+    return [reduce_run(run, chunk[key], device=access.device, plan=plan) for key, run in found.items()]
 
 
-def _wait_for(result: Any) -> None:
-    while isinstance(result, (list, tuple)):
-        result = result[0]
-    result.numpy()
+def _save(store: Store, found: Sequence[OperationMeasurement], plan: BlockPlan) -> None:
+    rows = [{"key": _key(each.operation, plan), **each.row()} for each in found]
+    name = hashlib.sha256(" ".join(row["key"] for row in rows).encode()).hexdigest()[:16]
+    content = json.dumps({"format": FORMAT, "rows": rows}, indent=1)
+    write_atomically(store.folder / "measurements" / f"{name}.json", content.encode())
 
 
-class _Sampler:
-    """Collects readings in a thread while its block runs."""
+def _rows(store: Store) -> Iterator[dict[str, Any]]:
+    for path in sorted((store.folder / "measurements").glob("*.json")):
+        yield from json.loads(path.read_text(encoding="utf-8"))["rows"]
 
-    def __init__(self, readings: Callable[[], Iterable[str]] | None) -> None:
-        self._readings, self._lines = readings, list[str]()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._collect, daemon=True)
 
-    def __enter__(self) -> _Sampler:
-        if self._readings is not None:
-            self._thread.start()
-        return self
+def _write_table(store: Store) -> Path:
+    import pandas as pd
 
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+    path = store.folder / "operations.csv"
+    rows = sorted(_rows(store), key=lambda row: (int(row["batch_size"]), str(row["key"])))
+    write_atomically(path, pd.DataFrame(rows).to_csv(index=False).encode())
+    return path
 
-    def values(self, name: str) -> Array:
-        """All readings of one quantity."""
-        fields = [dict(part.split("=", 1) for part in line.split()) for line in self._lines]
-        return np.array([float(each[name]) for each in fields if name in each])
 
-    def _collect(self) -> None:
-        for line in self._readings() if self._readings else ():
-            self._lines.append(line)
-            if self._stop.is_set():
-                return
+def _key(op: Operation, plan: BlockPlan) -> str:
+    what = repr(op) if plan.gpu_mhz is None else repr((op, plan.gpu_mhz))
+    return f"{op.kind}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+
+def _at_clocks(plan: BlockPlan, clocks_mhz: Sequence[float]) -> list[BlockPlan]:
+    return [replace(plan, gpu_mhz=clock) for clock in clocks_mhz] or [plan]
+
+
+def _per_image(op: Operation) -> Operation:
+    """The same at batch size 1."""
+    per = op.batch_size
+    return replace(
+        op,
+        batch_size=1,
+        input_elements=op.input_elements // per,
+        output_elements=op.output_elements // per,
+        macs=op.macs // per,
+    )

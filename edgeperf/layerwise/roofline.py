@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeperf.hardware import gpu
+from edgeperf.hardware import GPUS, gpu
 from edgeperf.layerwise.quantities import Array, quantities
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_REACHED = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,28 @@ def roof_of(name: str, *, tensor_cores: float = 1.0) -> Roof:
         name=spec.name,
         peak_gflops=tensor_cores * spec.peak_gflops,
         bandwidth_gb_s=spec.memory_bandwidth_gb_s,
+    )
+
+
+def roof_reached(table: pd.DataFrame, *, device: str) -> Roof:
+    """The roof that measured operations came near, for devices without a data sheet here; GPUs have theirs.
+
+    Peak and bandwidth are what all but 1 % of the operations stay below, the launch is the shortest time.
+
+    Args:
+        table: measured operations with `latency_ms`.
+        device: its name.
+    """
+    if device in GPUS:
+        return roof_of(device)
+    found, latency = quantities(table), table["latency_ms"].to_numpy(np.float64)
+    weighted = (table["macs"] > 0).to_numpy()
+    speed = (found["operations"] / latency)[weighted] if weighted.any() else found["operations"] / latency
+    return Roof(
+        name=device,
+        peak_gflops=float(np.quantile(speed, _REACHED)) / 1e6,
+        bandwidth_gb_s=float(np.quantile(found["bytes"] / latency, _REACHED)) / 1e6,
+        launch_ms=float(latency.min()),
     )
 
 

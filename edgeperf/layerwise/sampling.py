@@ -31,7 +31,7 @@ def sample(networks: Sequence[Network], count: int, *, batch_size: int, fusion: 
     """
     if count < 1:
         raise InvalidInput(f"Asked for {count} operations; expected 1 or more.")
-    own = [op for op in workloads(networks, batch_size=batch_size, fusion=fusion) if _can_be_built(op)]
+    own = [op for op in workloads(networks, batch_size=batch_size, fusion=fusion) if can_stand_alone(op)]
     own.sort(key=lambda op: (op.kind, op.macs, op.output_elements))
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
     varied = [other for op in own for other in _variations(op)]
@@ -45,7 +45,8 @@ def sample(networks: Sequence[Network], count: int, *, batch_size: int, fusion: 
     return list(found)[:count]
 
 
-def _can_be_built(op: Operation) -> bool:
+def can_stand_alone(op: Operation) -> bool:
+    """Whether `edgeperf.layerwise.singles` can build the operation."""
     try:
         single_network(op)
     except InvalidInput:

@@ -55,6 +55,7 @@ class LayerCost:
         latency_share: of the network's.
         energy_mj: its part; None where energy is not predicted.
         energy_share: of the network's; None likewise.
+        operations: floating-point operations of one pass; one per output element where there is no arithmetic.
         intensity: floating-point operations per byte moved.
         bound: ``"compute"``, ``"memory"`` or ``"launch"``: which side of the roofline it lies on.
         roofline_ms: the least time that the data sheet allows.
@@ -67,6 +68,7 @@ class LayerCost:
     latency_share: float
     energy_mj: float | None
     energy_share: float | None
+    operations: float
     intensity: float
     bound: str
     roofline_ms: float
@@ -83,6 +85,8 @@ class LayerTable:
         batch_size: images per pass.
         latency_ms: of the network; the sum of the layers'.
         energy_mj: of the network; the sum of the layers'; None where it is not predicted.
+        peak_gflops: of the device, see `edgeperf.layerwise.roofline.Roof`.
+        bandwidth_gb_s: of the device.
         layers: in network order; layers that run nothing have 0.
         note: what a reader must know of the method, in one sentence.
     """
@@ -93,6 +97,8 @@ class LayerTable:
     batch_size: int
     latency_ms: float
     energy_mj: float | None
+    peak_gflops: float
+    bandwidth_gb_s: float
     layers: tuple[LayerCost, ...]
     note: str
 
@@ -197,7 +203,7 @@ def _table(
 ) -> LayerTable:
     roof = roof or _roof(device)
     table = operation_table(operation(layer, batch_size) for layer in network.layers)
-    intensity, least, bound = quantities(table)["intensity"], roofline_ms(table, roof), bound_by(table, roof)
+    counts, least, bound = quantities(table), roofline_ms(table, roof), bound_by(table, roof)
     total, total_energy = float(latency.sum()), None if energy is None else float(energy.sum())
     layers = tuple(
         LayerCost(
@@ -208,7 +214,8 @@ def _table(
             latency_share=float(latency[index]) / total,
             energy_mj=None if energy is None else float(energy[index]),
             energy_share=None if energy is None or not total_energy else float(energy[index]) / total_energy,
-            intensity=float(intensity[index]),
+            operations=float(counts["operations"][index]),
+            intensity=float(counts["intensity"][index]),
             bound=bound[index],
             roofline_ms=float(least[index]),
         )
@@ -221,6 +228,8 @@ def _table(
         batch_size=batch_size,
         latency_ms=total,
         energy_mj=total_energy,
+        peak_gflops=roof.peak_gflops,
+        bandwidth_gb_s=roof.bandwidth_gb_s,
         layers=layers,
         note=_DISTRIBUTED if method == "distributed" else _PREDICTED,
     )

@@ -1,6 +1,6 @@
-"""An `Operation` → a network of that one layer, as a `Network` or as a Keras model, to be measured or checked.
+"""An `Operation` → a network of that one layer, to be measured or checked.
 
-The definition is written once against a namespace of layers, like the families of `edgeperf.zoo`.
+The definition is written against a namespace of layers, like the families of `edgeperf.zoo`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.operations import Operation
 from edgeperf.network.builder import LayerNamespace
 from edgeperf.records import Network, Shape
-from edgeperf.zoo.layers import KerasLayers
 
 Tensor = Any
 _Build = Callable[[Any, Operation, list[Tensor]], Tensor]
@@ -24,13 +23,21 @@ def single_network(op: Operation) -> Network:
     Raises:
         InvalidInput: operations of this kind cannot be built alone.
     """
-    network: Network = _single(LayerNamespace(), op)
+    network: Network = single(LayerNamespace(), op)
     return network
 
 
-def single_model(op: Operation) -> Any:
-    """The same as an untrained `keras.Model`."""
-    return _single(KerasLayers(), op)
+def single(layers: Any, op: Operation) -> Any:
+    """What `layers.Model` makes of that one operation.
+
+    Raises:
+        InvalidInput: operations of this kind cannot be built alone.
+    """
+    if op.kind not in _BUILDERS:
+        raise InvalidInput(f"Cannot build {op.kind} alone. Kinds that can: {', '.join(_BUILDERS)}.")
+    tensors = [layers.Input(shape) for shape in input_shapes(op)]
+    output = _BUILDERS[op.kind](layers, op, tensors)
+    return layers.Model(tensors if len(tensors) > 1 else tensors[0], output, name="single")
 
 
 def input_shapes(op: Operation) -> tuple[Shape, ...]:
@@ -43,19 +50,16 @@ def input_shapes(op: Operation) -> tuple[Shape, ...]:
     return (shape,) * op.inputs
 
 
-def _single(layers: Any, op: Operation) -> Any:
-    if op.kind not in _BUILDERS:
-        raise InvalidInput(f"Cannot build {op.kind} alone. Kinds that can: {', '.join(_BUILDERS)}.")
-    tensors = [layers.Input(shape) for shape in input_shapes(op)]
-    output = _BUILDERS[op.kind](layers, op, tensors)
-    return layers.Model(tensors if len(tensors) > 1 else tensors[0], output, name="single")
-
-
 def _padded(layers: Any, op: Operation, x: Tensor) -> tuple[Tensor, str]:
     """The input and the padding argument; padding that "same" does not give becomes a layer."""
     if not (op.pad_height or op.pad_width):
         return x, "valid"
-    if op.out_height == -(-op.in_height // op.stride) and op.out_width == -(-op.in_width // op.stride):
+    extent = op.dilation * (op.kernel_height - 1) + 1, op.dilation * (op.kernel_width - 1) + 1
+    same = (
+        max(0, (op.out_height - 1) * op.stride + extent[0] - op.in_height),
+        max(0, (op.out_width - 1) * op.stride + extent[1] - op.in_width),
+    )
+    if (op.pad_height, op.pad_width) == same and op.out_height == -(-op.in_height // op.stride):
         return x, "same"
     rows, columns = op.pad_height // 2, op.pad_width // 2
     pads = ((rows, op.pad_height - rows), (columns, op.pad_width - columns))

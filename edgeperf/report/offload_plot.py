@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgeperf.errors import InvalidInput
 from edgeperf.ptx.offload import Decision, Link, Task, curve
+from edgeperf.report.svg import document
 from edgeperf.units import METRICS
 
 WIDTH, HEIGHT = 720, 300
@@ -38,12 +39,8 @@ def write_offload_plot(
     )
     turns = (points[0].faster_from_mbit_s, points[0].cheaper_from_mbit_s)
     marks = [_turn(turn, points, HEIGHT * place) for place, turn in enumerate(turns)]
-    body = "\n".join((*panels, *marks))
-    path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{2 * HEIGHT}" '
-        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n',
-        encoding="utf-8",
-    )
+    title = "Local or offloaded, over bandwidth"
+    path.write_text(document((*panels, *marks), title=title, width=WIDTH, height=2 * HEIGHT), encoding="utf-8")
     return path
 
 

@@ -1,0 +1,188 @@
+"""Commands about the parts of a network: layers, operations."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgeperf.cli.networks import read, shape_text
+from edgeperf.cli.options import Declared, Device, InputSize, Json, Model, OutFolder, Resume
+from edgeperf.cli.output import note, print_json, print_table
+from edgeperf.errors import InvalidInput
+from edgeperf.units import METRICS
+
+if TYPE_CHECKING:
+    from edgeperf.layerwise.hints import SlowLayer
+    from edgeperf.layerwise.shares import LayerCost, LayerTable
+    from edgeperf.records import Layer, Network
+
+_SEED = 0
+"""Of the predictors that are fitted on the spot; the same table gives the same answer."""
+_SLOW_SHOWN = 5
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    app.command()(layers)
+    app.command()(operations)
+
+
+def layers(
+    model: Model,
+    input_size: InputSize = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="Also say where time and energy go on this device.")
+    ] = None,
+    operations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Operations measured there by `edgeperf operations`, to predict each layer by."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw time and energy per layer, and the roofline.")
+    ] = None,
+    declared: Declared = None,
+    json: Json = False,
+) -> None:
+    """One row per layer: shapes, parameters, multiply-accumulates, FLOPs; with a device, time and energy."""
+    from edgeperf.network import layer_rows
+
+    network = read(model, input_size, declared)
+    if device is not None:
+        _layers_on(network, device, operations, plot, json=json)
+        return
+    if operations is not None or plot is not None:
+        raise InvalidInput("Time per layer needs a device. Add --device NAME; `edgeperf devices` lists those known.")
+    if json:
+        print_json({"network": network.name, "layers": layer_rows(network)})
+        return
+    print_table(
+        f"{network.name}, input {shape_text(network.input_shape)}",
+        ("layer", "kind", "output", "params", "MACs", "FLOPs"),
+        (_layer_row(layer) for layer in network.layers),
+        left=2,
+    )
+
+
+def operations(
+    models: Annotated[list[str], typer.Argument(help="Model files, zoo:FAMILY, zoo:FAMILY/VARIANT or zoo:all.")],
+    device: Device,
+    out: OutFolder,
+    board: Annotated[
+        str | None, typer.Option(metavar="USER@HOST", help="user@host of the board. Without: this machine.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="Operations to measure per batch size.")] = 600,
+    training: Annotated[bool, typer.Option("--training", help="Forward and backward instead of inference.")] = False,
+    batch_size: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="N", help="Images per call; may be repeated.")
+    ] = None,
+    input_size: Annotated[
+        list[int] | None, typer.Option(metavar="PIXELS", help="Input size in pixels; may be repeated.")
+    ] = None,
+    least_s: Annotated[float, typer.Option(min=0, metavar="S", help="Time that each is measured for.")] = 0.3,
+    gpu_clock: Annotated[
+        list[float] | None,
+        typer.Option(metavar="MHZ", help="Fix the GPU at this clock, which takes root; repeat for a sweep."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sample.")] = 0,
+    resume: Resume = False,
+) -> None:
+    """Measure the operations of networks one by one, for `edgeperf layers --operations`."""
+    from edgeperf.layerwise.measurements import read_measured
+    from edgeperf.layerwise.measuring import profile_operations
+    from edgeperf.layerwise.sampling import sample
+    from edgeperf.layerwise.workloads import EAGER
+    from edgeperf.profilers.blocks import BlockPlan
+    from edgeperf.profilers.items import expand
+
+    networks = [item.load()[0] for item in expand(models, tuple(input_size or ()))]
+    wanted = [
+        op for size in batch_size or (1,) for op in sample(networks, count, batch_size=size, fusion=EAGER, seed=seed)
+    ]
+    plan = replace(BlockPlan(), training=training, least_s=least_s)
+    clocks = tuple(gpu_clock or ())
+    table = profile_operations(
+        wanted, device=device, out=out, board=board, plan=plan, gpu_clocks_mhz=clocks, resume=resume
+    )
+    due = len(wanted) * max(1, len(clocks))
+    note(f"{len(read_measured(table)):,} of {due:,} operations measured; the column status tells of the others.")
+    typer.echo(table)
+
+
+def _layers_on(network: Network, device: str, operations: Path | None, plot: Path | None, *, json: bool) -> None:
+    table, slow = _distributed(network, device) if operations is None else _predicted(network, device, operations)
+    if plot is not None:
+        from edgeperf.report.layers_plot import write_layers_plot
+
+        note(f"Drawn to {write_layers_plot(table, plot)}")
+    if json:
+        rows = [{**layer.to_dict(), **asdict(cost)} for layer, cost in zip(network.layers, table.layers, strict=True)]
+        print_json({**asdict(table), "layers": rows, "slow_layers": [asdict(each) for each in slow]})
+        return
+    print_table(
+        f"{network.name} on {device}, input {shape_text(network.input_shape)}",
+        ("layer", "kind", "output", "latency", "share", "energy", "share", "bound by", "of the roofline"),
+        (_cost_row(cost) for cost in table.layers),
+        left=2,
+    )
+    longest = ", ".join(f"{cost.name} {cost.latency_share:.0%}" for cost in table.dominant())
+    note(f"{table.note} Most time: {longest}.")
+    if slow:
+        told = "; ".join(
+            f"{each.layer} {METRICS['latency_ms'].format(each.measured_ms)} instead of "
+            f"{METRICS['latency_ms'].format(each.expected_ms)}"
+            for each in slow[:_SLOW_SHOWN]
+        )
+        note(f"Measured slower than operations like them, perhaps badly tuned kernels: {told}.")
+
+
+def _distributed(network: Network, device: str) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
+    from edgeperf.layerwise.shares import distributed
+    from edgeperf.surrogates import load
+
+    return distributed(network, load(device)), ()
+
+
+def _predicted(network: Network, device: str, folder: Path) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
+    from edgeperf.layerwise.fitting import fit_measured, latency_maker
+    from edgeperf.layerwise.hints import slow_layers
+    from edgeperf.layerwise.measurements import of_device, read_measured
+    from edgeperf.layerwise.shares import predicted
+
+    measured = of_device(read_measured(folder), device)
+    predictor = fit_measured(measured, device=device, seed=_SEED)
+    slow = slow_layers(
+        network,
+        measured,
+        latency_maker(predictor.roof, seed=_SEED),
+        batch_size=predictor.batch_size,
+        fusion=predictor.fusion,
+    )
+    return predicted(network, predictor.cost(network), predictor.roof), slow
+
+
+def _cost_row(cost: LayerCost) -> tuple[str, ...]:
+    energy = (
+        ("-", "-")
+        if cost.energy_mj is None
+        else (METRICS["energy_mj"].format(cost.energy_mj), f"{cost.energy_share:.1%}")
+    )
+    latency = (METRICS["latency_ms"].format(cost.latency_ms), f"{cost.latency_share:.1%}")
+    reached = _reached(cost)
+    return (cost.name, cost.kind, shape_text(cost.output_shape), *latency, *energy, cost.bound, reached)
+
+
+def _reached(cost: LayerCost) -> str:
+    """How close the layer comes to the data sheet; a share of a network's prediction may lie beyond it."""
+    if not cost.latency_ms:
+        return "-"
+    return f"{cost.roofline_ms / cost.latency_ms:.0%}" if cost.roofline_ms <= cost.latency_ms else "> 100%"
+
+
+def _layer_row(layer: Layer) -> tuple[str, ...]:
+    numbers = (f"{number:,}" for number in (layer.params, layer.macs, layer.flops))
+    return (layer.name, layer.kind, shape_text(layer.output_shape), *numbers)

@@ -1,0 +1,40 @@
+"""Model files and declarations → networks, for the commands that take them."""
+
+from __future__ import annotations
+
+from json import loads as parse_json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgeperf.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from edgeperf.records import Network, Shape
+
+
+def read(model: Path, input_size: int | None, declared: Path | None) -> Network:
+    """The network of a file.
+
+    Raises:
+        InvalidInput: the file, or that of the declarations, cannot be read.
+    """
+    from edgeperf.network import read_network
+
+    return read_network(model, input_size=input_size, declared=_declarations(declared) if declared else None)
+
+
+def _declarations(path: Path) -> dict[str, Any]:
+    try:
+        found = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as declarations: {error}. Expected a JSON object.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(
+            f"{path} holds no JSON object. Expected layer name or class -> output_shape, params, macs, flops."
+        )
+    return found
+
+
+def shape_text(shape: Shape) -> str:
+    """Sizes with crosses between."""
+    return " x ".join(str(size) for size in shape) or "scalar"

@@ -1,0 +1,77 @@
+"""Measured operations that take longer than operations like them → a hint at kernels that are badly tuned.
+
+What an operation should take is predicted from the other measured operations alone. Sponner et al. 2022 found their
+slow kernels so: at output widths that are prime numbers, where a tuner has no factor to tile by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeperf.layerwise.operations import operation_table
+from edgeperf.layerwise.predictors import OperationPredictor
+from edgeperf.layerwise.validation import configurations, cross_predict, same_operation
+from edgeperf.layerwise.workloads import Fusion, steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from edgeperf.records import Network
+
+SLOW = 1.5
+"""Times the expected latency from which a kernel counts as slow."""
+_FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowLayer:
+    """A layer whose operation was measured, and took longer than operations like it.
+
+    Attributes:
+        layer: its name.
+        measured_ms: of its operation alone.
+        expected_ms: the same, predicted from the other operations.
+    """
+
+    layer: str
+    measured_ms: float
+    expected_ms: float
+
+    @property
+    def factor(self) -> float:
+        """Measured over expected."""
+        return self.measured_ms / self.expected_ms
+
+
+def slow_layers(
+    network: Network,
+    table: pd.DataFrame,
+    make: Callable[[], OperationPredictor],
+    *,
+    batch_size: int = 1,
+    fusion: Fusion,
+) -> tuple[SlowLayer, ...]:
+    """Layers whose operation took `SLOW` times what is expected, or more; worst first.
+
+    Args:
+        network: whose layers.
+        table: measured operations with `latency_ms`.
+        make: a fresh predictor of latency.
+        batch_size: of one pass.
+        fusion: what the runtime folds.
+    """
+    found = steps(network, batch_size=batch_size, fusion=fusion)
+    labels, groups = table["latency_ms"].to_numpy(np.float64), configurations(table)
+    folds = min(_FOLDS, len(np.unique(groups)))
+    if not found or folds < 2:
+        return ()
+    expected = cross_predict(make, table, labels, groups, folds=folds)
+    known = dict(zip(same_operation(table), zip(labels, expected, strict=True), strict=True))
+    keys = same_operation(operation_table(step.operation for step in found))
+    measured = ((step.layer, *known[key]) for step, key in zip(found, keys, strict=True) if key in known)
+    slow = (SlowLayer(layer=name, measured_ms=float(ms), expected_ms=float(like)) for name, ms, like in measured)
+    return tuple(sorted((each for each in slow if each.factor >= SLOW), key=lambda each: -each.factor))

@@ -1,0 +1,152 @@
+"""What became of a measured operation, and tables of them as `edgeperf.layerwise.measuring` writes them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeperf.errors import InvalidInput
+from edgeperf.layerwise.operations import Operation
+from edgeperf.layerwise.quantities import Array
+from edgeperf.profilers.blocks import BlockPlan, BlockRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SIGMAS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationMeasurement:
+    """What one operation took; None = not measured.
+
+    Attributes:
+        operation: what ran.
+        device: where.
+        phase: ``"inference"`` or ``"training"``.
+        status: ``"ok"``, ``"oom"``, ``"timeout"``, ``"crashed"``, or ``"skipped"`` after a smaller batch failed.
+        message: why it is not ``"ok"``.
+        latency_ms: mean per call.
+        latency_error_ms: its standard error over timings.
+        power_mw: mean of the samples that were kept.
+        power_error_mw: its standard error.
+        energy_mj: power times latency.
+        set_clock_mhz: what the GPU's clock was fixed at; None where it was left alone.
+        clock_mhz: of the GPU, mean of what the sensor said.
+        calls: timed.
+    """
+
+    operation: Operation
+    device: str
+    phase: str
+    status: str
+    message: str = ""
+    latency_ms: float | None = None
+    latency_error_ms: float | None = None
+    power_mw: float | None = None
+    power_error_mw: float | None = None
+    energy_mj: float | None = None
+    set_clock_mhz: float | None = None
+    clock_mhz: float | None = None
+    calls: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """Columns of an operation table, then the labels."""
+        labels = asdict(self)
+        return {**labels.pop("operation"), **labels}
+
+
+def read_measured(folder: Path) -> pd.DataFrame:
+    """The operations in a campaign's folder that were measured, as an operation table with labels.
+
+    Raises:
+        InvalidInput: there is no table, or nothing was measured.
+    """
+    import pandas as pd
+
+    path = folder / "operations.csv" if folder.is_dir() else folder
+    if not path.is_file():
+        raise InvalidInput(
+            f"{folder} holds no operations.csv. Measure some: edgeperf operations MODEL --device NAME --out DIR."
+        )
+    try:
+        table = pd.read_csv(path)
+        missing = {"kind", "latency_ms", "device", "phase", "status"} - set(table)
+    except (ValueError, OSError) as problem:
+        raise InvalidInput(f"{path} cannot be read as a table of operations: {problem}.") from None
+    if missing:
+        raise InvalidInput(f"{path} lacks the column(s) {', '.join(sorted(missing))}. Expected a table of operations.")
+    good: pd.DataFrame = table[table["status"] == "ok"].reset_index(drop=True)
+    if good.empty:
+        raise InvalidInput(f"No operation of {path} was measured without a failure.")
+    return good
+
+
+def of_device(table: pd.DataFrame, device: str) -> pd.DataFrame:
+    """The inference rows of one device at its most measured batch size and its highest clock.
+
+    Training rows where there are no others.
+
+    Raises:
+        InvalidInput: nothing was measured on that device.
+    """
+    rows = table[table["device"] == device]
+    if rows.empty:
+        known = ", ".join(sorted(table["device"].unique()))
+        raise InvalidInput(f"No operation was measured on {device}. The table holds: {known}.")
+    phase = "inference" if (rows["phase"] == "inference").any() else "training"
+    rows = rows[rows["phase"] == phase]
+    if "set_clock_mhz" in rows and rows["set_clock_mhz"].notna().any():
+        rows = rows[rows["set_clock_mhz"] == rows["set_clock_mhz"].max()]
+    found: pd.DataFrame = rows[rows["batch_size"] == rows["batch_size"].mode()[0]].reset_index(drop=True)
+    return found
+
+
+def reduce_run(run: BlockRun, operation: Operation, *, device: str, plan: BlockPlan) -> OperationMeasurement:
+    """The labels of one operation: means, and their standard errors."""
+    phase = "training" if plan.training else "inference"
+    if run.status != "ok" or not run.timings_ms:
+        message = run.message or "it left no times"
+        status = run.status if run.status != "ok" else "crashed"
+        return OperationMeasurement(
+            operation=operation,
+            device=device,
+            phase=phase,
+            status=status,
+            message=message,
+            set_clock_mhz=plan.gpu_mhz,
+        )
+    latency, latency_error = filtered_mean(np.asarray(run.timings_ms))
+    power, power_error = filtered_mean(np.asarray(run.powers_mw))
+    clock, _ = filtered_mean(np.asarray(run.clocks_mhz))
+    return OperationMeasurement(
+        operation=operation,
+        device=device,
+        phase=phase,
+        status="ok",
+        latency_ms=latency if latency is not None else run.timings_ms[0],
+        latency_error_ms=latency_error,
+        power_mw=power,
+        power_error_mw=power_error,
+        energy_mj=None if power is None or latency is None else power * latency / 1e3,
+        set_clock_mhz=plan.gpu_mhz,
+        clock_mhz=clock,
+        calls=run.calls,
+    )
+
+
+def filtered_mean(samples: Array) -> tuple[float | None, float | None]:
+    """Mean and standard error of the samples within three standard deviations; None where there are too few.
+
+    >>> filtered_mean(np.array([1.0] * 20 + [1000.0]))[0]
+    1.0
+    """
+    if len(samples) < 2:
+        return None, None
+    spread = samples.std()
+    kept = samples[np.abs(samples - samples.mean()) <= _SIGMAS * spread] if spread else samples
+    return float(kept.mean()), float(kept.std() / math.sqrt(len(kept)))

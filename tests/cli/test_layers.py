@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.layerwise.networks import made_up_table
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `edgeperf operations` leaves it."""
+    folder = tmp_path_factory.mktemp("operations")
+    made_up_table().assign(device="my-gpu", phase="inference", status="ok").to_csv(folder / "operations.csv")
+    return folder
+
+
+def test_layers_from_measured_operations_add_up(edgeperf: Run, mobilenet_v2: Path, measured: Path) -> None:
+    done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", measured, "--json")
+    table = json.loads(done.stdout)
+    assert table["method"] == "predicted"
+    for metric in ("latency_ms", "energy_mj"):
+        assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(table[metric])
+    assert isinstance(table["slow_layers"], list)
+
+
+def test_a_plot_is_drawn_and_the_table_says_how_close_each_layer_is(
+    edgeperf: Run, mobilenet_v2: Path, tmp_path: Path
+) -> None:
+    plot = tmp_path / "layers.svg"
+    done = edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2", "--plot", plot)
+    assert done.returncode == 0, done.stderr
+    assert plot.read_text().startswith("<svg")
+    assert str(plot) in done.stderr.replace("\n", "")
+    assert "of the roofline" in done.stdout
+
+
+def test_what_is_missing_is_said(edgeperf: Run, mobilenet_v2: Path, measured: Path, tmp_path: Path) -> None:
+    for arguments, message in (
+        (("--plot", tmp_path / "a.svg"), "--device NAME"),
+        (("--device", "my-gpu", "--operations", tmp_path), "edgeperf operations"),
+        (("--device", "my-tpu", "--operations", measured), "The table holds: my-gpu"),
+    ):
+        done = edgeperf("layers", mobilenet_v2, *arguments)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_operations_of_this_machine_are_not_filed_under_a_board(edgeperf: Run, tmp_path: Path) -> None:
+    model = "zoo:mobilenet-v1/MobileNet v1 0.25"
+    done = edgeperf("operations", model, "--device", "jetson-nano", "--count", "5", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "--board user@host" in done.stderr
+
+
+@pytest.mark.slow
+def test_operations_are_measured_and_predict_a_network(edgeperf: Run, mobilenet_v2: Path, tmp_path: Path) -> None:
+    model = "zoo:mobilenet-v1/MobileNet v1 0.25"
+    wanted = ("operations", model, "--device", "host-cpu", "--count", "30", "--least-s", "0.01", "--out", tmp_path)
+    done = edgeperf(*wanted, "--input-size", "64")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(tmp_path / "operations.csv")
+    found = json.loads(
+        edgeperf("layers", mobilenet_v2, "--device", "host-cpu", "--operations", tmp_path, "--json").stdout
+    )
+    assert found["latency_ms"] > 0
+    assert found["energy_mj"] is None
