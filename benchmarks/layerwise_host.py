@@ -16,6 +16,7 @@ speeds that the fastest measured operations reached.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ import pandas as pd
 from rich.progress import track
 
 from benchmarks.layerwise_sums import Known
-from benchmarks.record import RESULTS, write_result
+from benchmarks.record import RESULTS, machine, write_result
 from edgeperf.datasets import load
 from edgeperf.layerwise.fitting import fit_measured, latency_maker
 from edgeperf.layerwise.loops import without_calls
@@ -44,6 +45,8 @@ from edgeperf.layerwise.sums import DevicePredictor
 from edgeperf.layerwise.validation import configurations, cross_predict, same_operation, score
 from edgeperf.layerwise.workloads import COMPILED, EAGER, steps, workloads
 from edgeperf.network import read_network
+from edgeperf.profilers.blocks import BlockPlan
+from edgeperf.profilers.store import write_atomically
 from edgeperf.records import Network
 from edgeperf.surrogates import evaluate
 
@@ -106,6 +109,44 @@ def publish() -> None:
     figures = {"seed": SEED, "measured": len(table), "call_ms": _call_ms(table), "roof": asdict(roof)}
     write_result("host_operations/operations", {**figures, "rows": on_operations}, table=on_operations)
     write_result("host_operations/networks", {**figures, "summary": summary, "rows": networks}, table=summary)
+    write_atomically(OPERATIONS / "CARD.md", _card(table).encode())
+
+
+def _card(table: pd.DataFrame) -> str:
+    plan, failed = BlockPlan(), len(pd.read_csv(OPERATIONS / "operations.csv")) - len(table)
+    errors = table["latency_error_ms"] / table["latency_ms"]
+    return _CARD.format(
+        rows=len(table),
+        kinds=table["kind"].nunique(),
+        failed=failed,
+        covered=COVERED,
+        sampled=SAMPLED,
+        least_s=plan.least_s,
+        median_error=float(errors.median()),
+        high_error=float(errors.quantile(0.9)),
+        call_ms=_call_ms(table),
+        machine=json.dumps(machine(), indent=1),
+    )
+
+
+_CARD = """# Latency of {rows} operations on a host CPU
+
+Operations of {kinds} kinds at batch size 1, inference, float32, random weights, measured by `edgeperf operations` with
+Keras on TensorFlow: all operations of {covered} networks of the zoo, and {sampled} sampled from others; {failed} failed.
+Instances with weights and inputs of their own are cycled for {least_s} s after a warm-up; timings beyond three standard
+deviations are dropped. Power: this machine has no counters.
+
+`latency_error_ms` is the standard error over timings: {median_error:.1%} of the latency in the median, under
+{high_error:.1%} for 90 %. A call that computes nothing (kind Identity) takes {call_ms:.3f} ms, which every row holds and
+`edgeperf.layerwise.loops.without_calls` takes off. The machine is a virtual one whose speed drifts over minutes; see the
+card of the networks in ../host_cpu.
+
+[How far predictors err on them](operations.md), and [on networks as their sums](networks.md).
+
+```json
+{machine}
+```
+"""
 
 
 def _call_ms(table: pd.DataFrame) -> float:
