@@ -132,14 +132,14 @@ def _card(table: pd.DataFrame) -> str:
 _CARD = """# Latency of {rows} operations on a host CPU
 
 Operations of {kinds} kinds at batch size 1, inference, float32, random weights, measured by `edgeperf operations` with
-Keras on TensorFlow: all operations of {covered} networks of the zoo, and {sampled} sampled from others; {failed} failed.
-Instances with weights and inputs of their own are cycled for {least_s} s after a warm-up; timings beyond three standard
-deviations are dropped. Power: this machine has no counters.
+Keras on TensorFlow: all operations of {covered} networks of the zoo, and {sampled} sampled from others; {failed}
+failed. Instances with weights and inputs of their own are cycled for {least_s} s after a warm-up; timings beyond three
+standard deviations are dropped. Power: this machine has no counters.
 
 `latency_error_ms` is the standard error over timings: {median_error:.1%} of the latency in the median, under
-{high_error:.1%} for 90 %. A call that computes nothing (kind Identity) takes {call_ms:.3f} ms, which every row holds and
-`edgeperf.layerwise.loops.without_calls` takes off. The machine is a virtual one whose speed drifts over minutes; see the
-card of the networks in ../host_cpu.
+{high_error:.1%} for 90 %. A call that computes nothing (kind Identity) takes {call_ms:.3f} ms, which every row holds
+and `edgeperf.layerwise.loops.without_calls` takes off. The machine is a virtual one whose speed drifts over minutes;
+see the card of the networks in ../host_cpu.
 
 [How far predictors err on them](operations.md), and [on networks as their sums](networks.md).
 
