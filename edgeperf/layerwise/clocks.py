@@ -79,7 +79,13 @@ class ClockCurve:
         )
 
     def _smoothed(self, clocks_mhz: Array, costs: Array, objective: Objective) -> Array:
-        """Costs near the cheapest measured clocks, averaged with those of a parabola through them, in logarithms."""
+        """Costs averaged in logarithms with those of a parabola through the cheapest measured clocks.
+
+        Outside these clocks the larger of the two counts, so that no clock is chosen on extrapolation alone. Latency
+        has no minimum inside the range, and stays as it is.
+        """
+        if objective == "latency":
+            return costs
         measured = self.cost_at(self.clocks_mhz, objective)
         start = max(0, min(int(measured.argmin()) - _PARABOLA // 2, len(measured) - _PARABOLA))
         near = slice(start, start + _PARABOLA)
@@ -87,8 +93,8 @@ class ClockCurve:
         if parabola[0] <= 0:  # no minimum
             return costs
         inside = (clocks_mhz >= self.clocks_mhz[near][0]) & (clocks_mhz <= self.clocks_mhz[near][-1])
-        smooth = np.exp((np.log(costs) + np.polyval(parabola, np.log(clocks_mhz))) / 2)
-        found: Array = np.where(inside, smooth, costs)
+        fitted = np.exp(np.polyval(parabola, np.log(clocks_mhz)))
+        found: Array = np.where(inside, np.sqrt(costs * fitted), np.maximum(costs, fitted))
         return found
 
 
