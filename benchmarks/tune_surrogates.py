@@ -26,7 +26,7 @@ from edgeperf.surrogates.rows import Corpus, corpus
 from edgeperf.surrogates.tuning import select_features, tune
 
 TUNED = Path(__file__).parents[1] / "edgeperf" / "pretrained" / "tuned.json"
-TRIALS = {"poly": 40, "svr": 30, "mlp": 15, "rf": 12, "xgboost": 15, PHYSICAL: 1}
+TRIALS = {"poly": 40, "svr": 30, "mlp": 60, "rf": 60, "xgboost": 20, PHYSICAL: 1}
 SEED = 0
 
 
