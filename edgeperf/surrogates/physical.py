@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from edgeperf.network.graph_quantities import QUANTITY_NAMES
 from edgeperf.surrogates.additive import fit_layer_prices, fit_prices
 from edgeperf.surrogates.arrays import Matrix, Vector
 from edgeperf.surrogates.descriptors import column, descriptors, quantities
 from edgeperf.surrogates.gaussian import GaussianProcess, fit_process, optimise
-from edgeperf.surrogates.runtimes import known_prices
+from edgeperf.surrogates.runtimes import STREAMED, known_prices
 from edgeperf.units import BYTES_PER_MIB, MILLISECONDS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -194,12 +195,18 @@ def _tune_energy(training: Training, seed: int) -> Hyper:
 
 
 def _known_energies(training: Training) -> Vector | None:
-    """(quantities,) mJ per unit: the prices in time that the runtime sets, at the board's usual power."""
+    """(quantities,) mJ per unit: the prices in time that the runtime sets, at what the board draws while it streams."""
     known = known_prices(training.rows.device)
     if known is None:
         return None
-    energy, latency = (np.median(training.of(metric).rows.value) for metric in ("energy_mj", "latency_ms"))
-    return np.asarray(known * energy / latency)
+    latency, energy = (training.of(metric).rows for metric in ("latency_ms", "energy_mj"))
+    usual_watts = float(np.median(energy.value) / np.median(latency.value))
+    streamed = QUANTITY_NAMES.index(STREAMED)
+    ms, mj = (
+        fit_layer_prices(quantities(rows.features), rows.value, known=known * watts)[streamed]
+        for rows, watts in ((latency, 1.0), (energy, usual_watts))
+    )
+    return np.asarray(known * (mj / ms if ms * mj else usual_watts))
 
 
 def _fit_memory(training: Training, hyper: Hyper) -> MemorySurrogate:
