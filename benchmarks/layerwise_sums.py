@@ -8,15 +8,15 @@ Three sums per network, from what bounds every predictor to the hardest case:
 * predicted: every operation predicted, those of this network among the training rows;
 * left out: no operation of this network among the training rows.
 
-The host's time per operation is learned from the other networks in all three. Networks are torchvision's
-(`benchmarks/layerwise_networks.py`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
+The host's time per operation is learned from the other networks in all three. In training on the RTX 2080 Ti only the
+operations of one network were measured; what they take is learned as a ratio to the A30's, where many were. Networks
+are torchvision's (`benchmarks/layerwise_networks.py`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ from benchmarks.layerwise_networks import NETWORKS, torchvision_network
 from benchmarks.layerwise_operations import SEED, roof_for
 from benchmarks.record import write_result
 from edgeperf.datasets import shared_data
-from edgeperf.layerwise.fitting import fit_device, fit_operations
+from edgeperf.layerwise.fitting import fit_device
 from edgeperf.layerwise.loops import host_ms_of
-from edgeperf.layerwise.operations import Operation, operation_table
+from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.predictors import OperationPredictor
 from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.sums import DevicePredictor
@@ -39,6 +39,9 @@ from edgeperf.layerwise.validation import same_operation
 from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING, steps
 from edgeperf.network import read_network
 from edgeperf.records import Network
+
+SIBLING = {("RTX2080TI", "training"): "A30_no_tc"}
+"""Device and phase with operations of a single network → the device that stands in for the others."""
 
 
 class Known:
@@ -59,6 +62,54 @@ class Known:
         return np.array([self._labels.get(key, value) for key, value in zip(keys, found, strict=True)])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The measured operations of one device, regime and phase.
+
+    Attributes:
+        device: as the thesis names it.
+        training: whether the rows are training steps.
+        table: measured operations.
+        idle_mw: power of the waiting device.
+        sibling: measured operations of the device that stands in, where there is one.
+    """
+
+    device: str
+    training: bool
+    table: pd.DataFrame
+    idle_mw: float
+    sibling: pd.DataFrame | None = None
+
+    def predictor(self) -> DevicePredictor:
+        """Fitted on all rows, of the sibling too."""
+        sibling = None
+        if self.sibling is not None:
+            name = SIBLING[self.device, "training" if self.training else "inference"]
+            idle_mw = float(self.sibling["power_mw"].min())
+            sibling = replace(self, device=name, table=self.sibling, idle_mw=idle_mw, sibling=None).predictor()
+        return fit_device(
+            self.table,
+            device=self.device,
+            roof=roof_for(self.device),
+            training=self.training,
+            idle_mw=self.idle_mw,
+            sibling=sibling,
+            seed=SEED,
+        )
+
+    def without(self, operations: set[Any]) -> Measured:
+        """The same without the rows of these operations."""
+        return replace(
+            self,
+            table=_without(self.table, operations),
+            sibling=None if self.sibling is None else _without(self.sibling, operations),
+        )
+
+
+def _without(table: pd.DataFrame, operations: set[Any]) -> pd.DataFrame:
+    return table[~same_operation(table).isin(operations)].reset_index(drop=True)
+
+
 def main() -> None:
     """Every device, regime and phase with measured networks; writes results/layerwise_sums."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -73,9 +124,17 @@ def main() -> None:
         # A table without the identity operation cannot tell what the training loop itself costs.
         if phase == "training" and "Identity" not in set(part["kind"]):
             continue
-        idle_mw = float(table.loc[same_device, "power_mw"].min())
+        other = table[(table["device"] == SIBLING.get((device, phase))) & (table["phase"] == phase)]
         rows += _rows(
-            part, measured, device=device, training=phase == "training", idle_mw=idle_mw, graphs=options.graphs
+            Measured(
+                device=device,
+                training=phase == "training",
+                table=part,
+                idle_mw=float(table.loc[same_device, "power_mw"].min()),
+                sibling=other.reset_index(drop=True) if len(other) else None,
+            ),
+            measured,
+            options.graphs,
         )
     summary = _summary(rows)
     write_result("layerwise_sums", {"seed": SEED, "summary": summary, "rows": rows}, table=summary)
@@ -90,33 +149,31 @@ def graph(name: str, input_size: int, *, training: bool, folder: Path | None) ->
     return torchvision_network(name, input_size, training=training) if name in NETWORKS else None
 
 
-def _rows(
-    table: pd.DataFrame, measured: pd.DataFrame, *, device: str, training: bool, idle_mw: float, graphs: Path | None
-) -> list[dict[str, Any]]:
+def _rows(on: Measured, measured: pd.DataFrame, graphs: Path | None) -> list[dict[str, Any]]:
+    training = on.training
     known = [
         (row, network)
         for row in measured.drop_duplicates(["network", "input_size", "latency_ms"]).itertuples()
         if (network := graph(row.network, row.input_size, training=training, folder=graphs)) is not None
     ]
-    base = fit_device(table, device=device, roof=roof_for(device), training=training, idle_mw=idle_mw, seed=SEED)
+    base = on.predictor()
     fusion = EAGER_TRAINING if training else EAGER
     counts = np.array([len(steps(network, fusion=fusion)) for _, network in known])
     names = np.array([row.network for row, _ in known])
     times = np.array([row.latency_ms for row, _ in known])
     found = []
-    for row, network in track(known, f"{device} {'training' if training else 'inference'}"):
+    for row, network in track(known, f"{on.device} {'training' if training else 'inference'}"):
         others = names != row.network
         host_ms = host_ms_of(counts[others], times[others])
         predictor = replace(base, loop=replace(base.loop, host_ms=host_ms))
         operations = [step.operation for step in steps(network, batch_size=predictor.batch_size, fusion=fusion)]
-        covered = float(same_operation(operation_table(operations)).isin(set(same_operation(table))).mean())
-        if not covered:  # nothing of this network was measured on this device
-            continue
-        for mode, each in _modes(predictor, table, operations).items():
+        own = same_operation(operation_table(operations))
+        covered = float(own.isin(set(same_operation(on.table))).mean())
+        for mode, each in _modes(predictor, on, set(own)).items():
             cost = each.cost(network)
             found.append(
                 {
-                    "device": device,
+                    "device": on.device,
                     "phase": row.phase,
                     "regime": row.regime,
                     "network": row.network,
@@ -136,19 +193,21 @@ def _rows(
     return found
 
 
-def _modes(predictor: DevicePredictor, table: pd.DataFrame, own: Sequence[Operation]) -> dict[str, DevicePredictor]:
-    latency, power = table["latency_ms"].to_numpy(), table["power_mw"].to_numpy()
-    left = table[~same_operation(table).isin(set(same_operation(operation_table(own))))].reset_index(drop=True)
-    time_without, power_without = fit_operations(left, predictor.roof, seed=SEED)
-    return {
-        "measured": replace(
-            predictor,
-            latency=Known(table, latency, predictor.latency),
-            power=Known(table, power, predictor.power),
-        ),
+def _modes(predictor: DevicePredictor, on: Measured, own: set[Any]) -> dict[str, DevicePredictor]:
+    latency, power = on.table["latency_ms"].to_numpy(), on.table["power_mw"].to_numpy()
+    unseen = on.without(own).predictor()
+    modes = {
         "predicted": predictor,
-        "left out": replace(predictor, latency=time_without, power=power_without),
+        "left out": replace(predictor, latency=unseen.latency, power=unseen.power),
     }
+    if on.sibling is not None:  # none of the operations was measured on this device
+        return modes
+    known = replace(
+        predictor,
+        latency=Known(on.table, latency, predictor.latency),
+        power=Known(on.table, power, predictor.power),
+    )
+    return {"measured": known, **modes}
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

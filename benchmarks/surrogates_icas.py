@@ -3,8 +3,8 @@
     python -m benchmarks.surrogates_icas [--data ../shared/data]
 
 Beside them, each sort of ConvNet predicted from the two others. The laboratory's own figures for the nine are 15.5 % on
-latency and 15.3 % on energy. What the runtime's prices are was settled by the sorts left out and by NVIDIA's description
-of the runtime, with the nine networks' errors in view.
+latency and 15.3 % on energy. What the runtime's prices are was settled by the sorts left out and by NVIDIA's
+description of the runtime, with the nine networks' errors in view.
 """
 
 from __future__ import annotations

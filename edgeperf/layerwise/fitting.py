@@ -36,6 +36,7 @@ def fit_device(
     training: bool,
     idle_mw: float,
     measured: Sequence[tuple[Network, float]] = (),
+    sibling: DevicePredictor | None = None,
     seed: int,
 ) -> DevicePredictor:
     """A predictor of time and power of operations and networks on one GPU.
@@ -47,6 +48,7 @@ def fit_device(
         training: whether the rows are training steps; else modules in training mode, without gradients.
         idle_mw: power of the waiting device.
         measured: networks with their latency in ms; only the host's time per operation is learned from them.
+        sibling: of another GPU on which more was measured; the ratio to it is learned instead of that to the roofline.
         seed: of all chance.
 
     Raises:
@@ -57,10 +59,10 @@ def fit_device(
     counts = np.array([len(steps(network, batch_size=batch_size, fusion=fusion)) for network, _ in measured])
     host_ms = host_ms_of(counts, np.array([latency for _, latency in measured])) if measured else 0.0
     kinds = frozenset(table["kind"]) - (frozenset() if training else STATISTICS_OF_THE_BATCH)
-    latency, power = fit_operations(table, roof, seed=seed)
+    latency, power = fit_operations(table, roof, sibling=sibling, seed=seed)
     return DevicePredictor(
         device=device,
-        kinds=kinds,
+        kinds=kinds if sibling is None else kinds | sibling.kinds,
         latency=latency,
         power=power,
         roof=roof,
@@ -101,9 +103,24 @@ def fit_measured(table: pd.DataFrame, *, device: str, seed: int) -> DevicePredic
     )
 
 
-def fit_operations(table: pd.DataFrame, roof: Roof, *, seed: int) -> tuple[OperationPredictor, OperationPredictor]:
-    """Predictors of latency and power of operations measured alone."""
-    return fit_latency(table, roof, seed=seed), fit_power(table, seed=seed)
+def fit_operations(
+    table: pd.DataFrame, roof: Roof, *, sibling: DevicePredictor | None = None, seed: int
+) -> tuple[OperationPredictor, OperationPredictor]:
+    """Predictors of latency and power of operations measured alone; see `fit_device` for the sibling.
+
+    Raises:
+        InvalidInput: the sibling predicts no power.
+    """
+    if sibling is None:
+        return fit_latency(table, roof, seed=seed), fit_power(table, seed=seed)
+    if sibling.power is None:
+        raise InvalidInput(f"{sibling.device} has no power; a sibling needs time and power. Measure power there.")
+    latency = OneForAll(scale=sibling.latency.predict, seed=seed)
+    power = OneForAll(scale=sibling.power.predict, logarithm=False, seed=seed)
+    return (
+        latency.fit(table, table["latency_ms"].to_numpy(np.float64)),
+        power.fit(table, table["power_mw"].to_numpy(np.float64)),
+    )
 
 
 def latency_maker(roof: Roof, *, seed: int) -> Callable[[], OperationPredictor]:

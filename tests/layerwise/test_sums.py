@@ -163,6 +163,22 @@ def test_a_fitted_device_recovers_a_made_up_truth():
     assert predictor.cost(network).latency_ms == pytest.approx(truth, rel=0.1)
 
 
+def test_a_sibling_tells_what_was_not_measured_on_the_device():
+    many = made_up_table(400).assign(batch_size=1)
+    sibling = fit_device(many, device="known", roof=ROOF, training=False, idle_mw=0.0, seed=0)
+    few = many[many["kind"] == "Conv2D"].head(12).reset_index(drop=True)
+    twice = few.assign(latency_ms=2 * sibling.latency.predict(few), power_mw=3 * sibling.power.predict(few))
+    predictor = fit_device(twice, device="new", roof=ROOF, training=False, idle_mw=0.0, sibling=sibling, seed=0)
+    unseen = operation_table([relu(28, 64)])
+    assert "relu" in predictor.kinds
+    assert predictor.latency.predict(unseen) == pytest.approx(2 * sibling.latency.predict(unseen))
+    assert predictor.power.predict(unseen) == pytest.approx(3 * sibling.power.predict(unseen))
+    with pytest.raises(InvalidInput, match="Measure power there"):
+        fit_device(
+            twice, device="new", roof=ROOF, training=False, idle_mw=0.0, sibling=replace(sibling, power=None), seed=0
+        )
+
+
 def test_memory_rules():
     assert two_largest([5.0]) == 5.0
     assert two_largest([110.0, 130.0, 120.0], context_mib=100.0) == 150.0
