@@ -20,7 +20,7 @@ from edgeperf.layerwise.operations import COLUMNS
 if TYPE_CHECKING:
     import pandas as pd
 
-TWO_OPERANDS = frozenset({"add", "sub", "mul", "div"})
+TWO_OPERANDS = frozenset({"add", "sub", "mul", "div", "pow"})
 
 
 def read_neusight(folder: Path, table: str) -> pd.DataFrame:
