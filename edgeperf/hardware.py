@@ -35,6 +35,8 @@ class GpuSpec:
         l2_kib: second-level cache.
         registers_per_sm: 32-bit registers, by compute capability.
         power_limit_w: board power limit, or the highest power budget of a Jetson module.
+        gpus_on_board: GPUs that share the power limit.
+        default_clock_mhz: clock under load unless set otherwise; the boost clock but for boards that must be asked.
         source: the public document that holds the figures.
         checked_against: a second document with which they were compared; None where there was none.
         integrated: whether CPU and GPU share the memory.
@@ -55,6 +57,8 @@ class GpuSpec:
     source: str
     checked_against: str | None = None
     integrated: bool = False
+    gpus_on_board: int = 1
+    default_clock_mhz: float
 
     @property
     def architecture(self) -> str:
@@ -65,6 +69,29 @@ class GpuSpec:
     def peak_gflops(self) -> float:
         """Peak FP32 rate in 10^9 operations per second: two per core and clock."""
         return 2 * self.cores * self.clock_mhz / 1000
+
+    @property
+    def sustained_lanes_per_sm(self) -> int:
+        """FP32 cores per multiprocessor that its schedulers can feed: one warp of 32 lanes each per clock.
+
+        Kepler has 192 cores and four schedulers; the other 64 cores work only where two instructions issue at once.
+        """
+        return min(self.cores // self.sms, 32 * _WARP_SCHEDULERS.get(self.compute_capability, 4))
+
+    @property
+    def sustained_gflops(self) -> float:
+        """FP32 rate of the sustained lanes at the default clock, in 10^9 operations per second."""
+        return 2 * self.sms * self.sustained_lanes_per_sm * self.default_clock_mhz / 1000
+
+    @property
+    def load_store_units_per_sm(self) -> int:
+        """Threads per clock for which a multiprocessor computes addresses of loads and stores."""
+        return 16 if self.compute_capability in _HALF_LOAD_STORE else 32
+
+    @property
+    def process_nm(self) -> int:
+        """Name of the manufacturing process, in nm."""
+        return _PROCESS_NM[self.compute_capability]
 
     def record(self) -> Gpu:
         """The part that travels with measurements.
@@ -104,6 +131,26 @@ _FAMILIES = {
 
 _REGISTERS_PER_SM = 65_536
 """CUDA C++ Programming Guide, technical specifications per compute capability; 3.7 alone has twice as many."""
+
+_WARP_SCHEDULERS = {"6.0": 2}
+"""Where a multiprocessor has not four; CUDA C++ Programming Guide, architecture of each compute capability."""
+
+_HALF_LOAD_STORE = frozenset({"6.0", "7.5", "8.6", "8.7", "8.9", "12.0"})
+"""16 load/store units per multiprocessor, where others have 32; block diagrams of the SM in NVIDIA's white papers on
+Kepler GK110, GeForce GTX 980, Tesla P100, GTX 1080, Tesla V100, Turing, A100, Ampere GA102, Ada and H100. 8.7 and 12.0
+were not looked up; they are taken to be as 8.6 and 8.9."""
+
+_PROCESS_NM = {
+    "3.5": 28, "3.7": 28, "5.2": 28, "5.3": 20, "6.0": 16, "6.1": 16, "6.2": 16, "7.0": 12, "7.2": 12,
+    "7.5": 12, "8.0": 7, "8.6": 8, "8.7": 8, "8.9": 4, "9.0": 4, "12.0": 4,
+}  # fmt: skip
+"""TSMC 28HP, 20SoC, 16FF, 12FFN, N7, 4N and Samsung 8N; the same white papers."""
+
+_GPUS_ON_BOARD = {"k80": 2, "m60": 2}
+"""Tesla K80 board specification, Tesla M60 product brief; their power limit is the board's."""
+
+_DEFAULT_CLOCKS = {"k40": 745}
+"""MHz. Tesla K40 board specification: it runs at its base clock; both boost clocks must be selected."""
 
 _NEUSIGHT = "device table of Lee et al., NeuSight, ASPLOS 2025"
 
@@ -218,6 +265,8 @@ def _spec(row: _Row, integrated: bool) -> GpuSpec:
         source=f"NVIDIA, {source}",
         checked_against=_NEUSIGHT if name in _CHECKED else None,
         integrated=integrated,
+        gpus_on_board=_GPUS_ON_BOARD.get(name, 1),
+        default_clock_mhz=_DEFAULT_CLOCKS.get(name, clock),
     )
 
 

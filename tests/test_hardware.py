@@ -47,6 +47,26 @@ def test_published_peak_rates() -> None:
         assert gpu(name).peak_gflops == pytest.approx(1000 * teraflops, rel=0.005)
 
 
+def test_kepler_feeds_two_thirds_of_its_cores_at_the_clock_it_runs_at() -> None:
+    assert gpu("k40").sustained_gflops == pytest.approx(2 * 15 * 128 * 0.745)
+    assert gpu("k80").sustained_gflops == pytest.approx(gpu("k80").peak_gflops * 2 / 3)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in GPUS.items() if spec.family != "Kepler"])
+def test_all_later_gpus_feed_all_their_cores(name: str) -> None:
+    assert GPUS[name].sustained_gflops == pytest.approx(GPUS[name].peak_gflops)
+
+
+def test_load_store_units_and_boards_with_two_gpus() -> None:
+    assert [gpu(name).load_store_units_per_sm for name in ("p100", "p4", "v100", "t4", "l4")] == [16, 32, 32, 16, 16]
+    assert {name for name, spec in GPUS.items() if spec.gpus_on_board == 2} == {"k80", "m60"}
+
+
+def test_later_families_are_made_in_smaller_processes() -> None:
+    sizes = [gpu(name).process_nm for name in ("k40", "p100", "v100", "a100-40gb", "h100")]
+    assert sizes == sorted(sizes, reverse=True) == [28, 16, 12, 7, 4]
+
+
 def test_names_resolve_in_any_case_and_by_alias() -> None:
     assert gpu("JETSON-TX2").compute_capability == "6.2"
     assert all(gpu(alias).name == name for alias, name in ALIASES.items())

@@ -11,7 +11,7 @@
 * `loops`, `sums`, `fitting`: operations measured alone → networks;
 * `singles`, `sampling`, `measuring`, `measurements`: which operations to measure, where, and what came out;
 * `study`, `hints`: how many are enough, and which are slower than their like;
-* `hardware_features`, `crossing`: from measured GPUs to others;
+* `hardware_features`, `physical`, `crossing`: from measured GPUs to others;
 * `shares`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
 * `clocks`: time, power and energy over GPU clocks, and the best clock;
 * `tables`: published measurements in one form.

@@ -1,118 +1,132 @@
 """Operations measured on some GPUs → their time on a GPU that was not measured, from its data sheet.
 
-Two parts. A physical one: time is a non-negative sum of a constant, arithmetic at peak, arithmetic in whole waves of
-tiles, and reading and writing at peak bandwidth, fitted per kind on relative error. It holds on any GPU. And a learned
-one: gradient-boosted trees for what that misses, by how an operation falls onto the GPU. Part of what they learn is the
-measured GPUs' own, so it counts by `SHRINKAGE` only.
-
-Reference: Qi, Sparks, Talwalkar, Paleo, ICLR 2017, for the sum; Lee et al., NeuSight, ASPLOS 2025, for waves of tiles.
+`PhysicalTimes` holds on any GPU. What it misses is learned twice, as a logarithm: by gradient-boosted trees from how an
+operation falls onto the GPU, and from the most similar operations, which on another GPU often meet the same kernel.
+Part of what they learn is the measured GPUs' own, so each counts by a strength from 0 to 1: those two strengths, at
+most 1 together, with which the measured GPUs are predicted best when each is left out in turn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgeperf.errors import InvalidInput
-from edgeperf.hardware import gpu
 from edgeperf.layerwise.hardware_features import RELATIVE
+from edgeperf.layerwise.physical import PRODUCT_TERMS, PhysicalTimes, parts, term_times
 from edgeperf.layerwise.predictors import OneForAll
-from edgeperf.layerwise.quantities import Array, quantities
+from edgeperf.layerwise.quantities import Array, quantity_matrix
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHRINKAGE: Final = 0.5
-_TILE_OPERATIONS: Final = 2 * 128 * 64
-_DEPTH: Final = 16
+Strengths = tuple[float, float]
+"""Exponents of the two corrections: trees, similar operations."""
 
+UNCHOSEN: Final[Strengths] = (0.5, 0.0)
+"""With fewer than three measured GPUs, which are too few to choose by."""
 
-class PhysicalTimes:
-    """Non-negative prices of arithmetic, waves, bytes and calls, per kind and phase; ms.
-
-    Behind the same interface as `edgeperf.layerwise.predictors.OperationPredictor`; tables need the columns `device`
-    and `phase`.
-    """
-
-    def __init__(self) -> None:
-        self._prices: dict[tuple[str, str], Array] = {}
-
-    def fit(self, table: pd.DataFrame, labels: Array) -> Self:
-        """Learns from measured operations; `labels` in ms, one per row."""
-        from scipy.optimize import nnls
-
-        for key, rows in _parts(table).items():
-            terms = _terms(table.iloc[rows]) / labels[rows, None]
-            scale = terms.mean(axis=0) + np.finfo(float).tiny
-            prices, _ = nnls(terms / scale, np.ones(len(rows)))
-            self._prices[key] = prices / scale
-        return self
-
-    def predict(self, table: pd.DataFrame) -> Array:
-        """Ms per row.
-
-        Raises:
-            InvalidInput: a kind of operation was not among the training rows.
-        """
-        found = np.empty(len(table))
-        for key, rows in _parts(table).items():
-            if key not in self._prices:
-                known = ", ".join(sorted({kind for kind, _ in self._prices}))
-                raise InvalidInput(f"No {key[0]} ({key[1]}) was measured on any GPU. Kinds that were: {known}.")
-            found[rows] = _terms(table.iloc[rows]) @ self._prices[key]
-        return found
+_STEPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SHARES: Final = tuple(f"share_{name}" for name in PRODUCT_TERMS)
+_SHAPE: Final = (
+    *("rows", "columns", "depth", "batch_size", "in_height", "in_channels", "out_channels"),
+    *("kernel_height", "stride", "pad_height", "input_elements", "operations"),
+)
+_NEIGHBOURS: Final = 12
 
 
 class AcrossGpus:
-    """`PhysicalTimes` with a learned correction; tables need the columns of `with_hardware`, `device` and `phase`.
+    """`PhysicalTimes` with learned corrections; tables need the columns of `with_hardware`, `device` and `phase`.
 
     Args:
-        extra: further numeric columns for the correction.
-        shrinkage: exponent of the correction, 0 for none.
+        extra: further numeric columns for the corrections.
+        strengths: of the corrections; None to choose them by leaving measured GPUs out.
         seed: of all chance.
+
+    Attributes:
+        chosen: the strengths in use, once fitted.
     """
 
-    def __init__(self, *, extra: tuple[str, ...] = (), shrinkage: float = SHRINKAGE, seed: int) -> None:
-        self._extra, self._shrinkage, self._seed = extra, shrinkage, seed
-        self._physical = PhysicalTimes()
-        self._corrected = OneForAll(seed=seed)
+    def __init__(self, *, extra: tuple[str, ...] = (), strengths: Strengths | None = None, seed: int) -> None:
+        self._extra, self._strengths, self._seed = extra, strengths, seed
+        self.chosen: Strengths = strengths or UNCHOSEN
+        self._learned = _Corrections(extra, seed)
 
     def fit(self, table: pd.DataFrame, labels: Array) -> Self:
         """Learns from measured operations; `labels` in ms, one per row."""
-        self._physical.fit(table, labels)
-        self._corrected = OneForAll(
-            algorithm="xgboost", scale=self._physical.predict, extra=(*RELATIVE, *self._extra), seed=self._seed
-        ).fit(table, labels)
+        if self._strengths is None and table["device"].nunique() > 2:
+            self.chosen = self._choose(table, labels)
+        self._learned.fit(table, labels)
         return self
 
     def predict(self, table: pd.DataFrame) -> Array:
         """Ms per row."""
-        physical = self._physical.predict(table)
-        found: Array = physical * (self._corrected.predict(table) / physical) ** self._shrinkage
-        return found
+        return _combined(self._learned.predict(table), self.chosen)
+
+    def _choose(self, table: pd.DataFrame, labels: Array) -> Strengths:
+        errors: dict[Strengths, float] = {(a, b): 0.0 for a in _STEPS for b in _STEPS if a + b <= 1}
+        devices = table["device"].to_numpy()
+        for device in np.unique(devices):
+            here = devices == device
+            predicted = _Corrections(self._extra, self._seed).fit(table[~here], labels[~here]).predict(table[here])
+            for strengths in errors:
+                errors[strengths] += float(np.abs(_combined(predicted, strengths) / labels[here] - 1).mean())
+        return min(errors, key=errors.__getitem__)
 
 
-def _parts(table: pd.DataFrame) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """(kind, phase) → positions of its rows."""
-    keys = list(zip(table["kind"].astype(str), table["phase"].astype(str), strict=True))
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
-    return {key: np.array(rows) for key, rows in places.items()}
+class _Corrections:
+    """The physical time and both corrections, apart."""
+
+    def __init__(self, extra: tuple[str, ...], seed: int) -> None:
+        self._extra, self._physical = extra, PhysicalTimes()
+        columns = (*RELATIVE, *_SHARES, *extra)
+        self._trees = OneForAll(algorithm="xgboost", scale=_physical_ms, extra=columns, seed=seed)
+        self._similar: dict[tuple[str, str], Any] = {}
+
+    def fit(self, table: pd.DataFrame, labels: Array) -> Self:
+        from sklearn.neighbors import KNeighborsRegressor
+
+        self._physical.fit(table, labels)
+        known = self._with_shares(table)
+        self._trees.fit(known, labels)
+        missed = np.log(labels / _physical_ms(known))
+        shapes = self._shapes(table)
+        for key, rows in parts(table).items():
+            nearest = KNeighborsRegressor(n_neighbors=min(_NEIGHBOURS, len(rows)), weights=_nearness)
+            self._similar[key] = nearest.fit(shapes[rows], missed[rows])
+        return self
+
+    def predict(self, table: pd.DataFrame) -> tuple[Array, Array, Array]:
+        """Physical ms, and the logarithm of each correction."""
+        known = self._with_shares(table)
+        physical, shapes, similar = _physical_ms(known), self._shapes(table), np.empty(len(table))
+        for key, rows in parts(table).items():
+            similar[rows] = self._similar[key].predict(shapes[rows])
+        return physical, np.log(self._trees.predict(known) / physical), similar
+
+    def _with_shares(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Adds `physical_ms`, and each term's share of it before pricing, as a logarithm."""
+        physical, terms = self._physical.predict(table), term_times(table)
+        shares = {f"share_{name}": np.log((terms[name] + 1e-7) / physical) for name in PRODUCT_TERMS}
+        return table.assign(physical_ms=physical, **shares)
+
+    def _shapes(self, table: pd.DataFrame) -> Array:
+        return np.column_stack(
+            [np.log1p(quantity_matrix(table, _SHAPE)), table[list(self._extra)].to_numpy(np.float64)]
+        )
 
 
-def _terms(table: pd.DataFrame) -> Array:
-    """(rows, 7) times in ms that the data sheet gives to each part of the work."""
-    found = quantities(table)
-    specs = [gpu(name) for name in table["device"]]
-    peak, bandwidth, sms, clock = (
-        np.array([getattr(spec, name) for spec in specs], dtype=np.float64)
-        for name in ("peak_gflops", "memory_bandwidth_gb_s", "sms", "clock_mhz")
-    )
-    in_waves = np.ceil(found["tiles"] / sms) * sms * _TILE_OPERATIONS * np.ceil(found["depth"] / _DEPTH) * _DEPTH
-    moved = (4 * found[name] / bandwidth / 1e6 for name in ("input_elements", "output_elements", "weights"))
-    return np.column_stack(
-        [np.ones(len(table)), 1e3 / clock, found["operations"] / peak / 1e6, in_waves / peak / 1e6, *moved]
-    )
+def _combined(predicted: tuple[Array, Array, Array], strengths: Strengths) -> Array:
+    physical, trees, similar = predicted
+    found: Array = physical * np.exp(strengths[0] * trees + strengths[1] * similar)
+    return found
+
+
+def _physical_ms(table: pd.DataFrame) -> Array:
+    return table["physical_ms"].to_numpy(np.float64)
+
+
+def _nearness(distances: Array) -> Array:
+    """Weights by distance in logarithms of sizes; an equal operation counts as one 5 % away in one of them."""
+    found: Array = (distances + 0.05) ** -2
+    return found
