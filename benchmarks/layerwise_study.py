@@ -9,7 +9,6 @@ import argparse
 import statistics
 import time
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ from benchmarks.layerwise_networks import torchvision_network
 from benchmarks.layerwise_operations import SEED, roof_for
 from benchmarks.record import write_result
 from edgeperf.datasets import shared_data
-from edgeperf.layerwise.fitting import fit_device
-from edgeperf.layerwise.predictors import OneForAll
-from edgeperf.layerwise.roofline import roofline_ms
+from edgeperf.layerwise.fitting import fit_device, latency_maker
 from edgeperf.layerwise.study import enough, size_study
 from edgeperf.layerwise.sums import DevicePredictor
 from edgeperf.layerwise.tables import read_nicolai
@@ -45,7 +42,7 @@ def main() -> None:
 
 
 def _study(rows: pd.DataFrame) -> dict[str, Any]:
-    make = partial(OneForAll, scale=partial(roofline_ms, roof=roof_for(DEVICE)), seed=SEED)
+    make = latency_maker(roof_for(DEVICE), seed=SEED)
     groups = rows.groupby(["module", "shape"], sort=False).ngroup().to_numpy()
     labels = rows["latency_ms"].to_numpy()
     points = size_study(make, rows, labels, groups, sizes=SIZES, repeats=3, seed=SEED)

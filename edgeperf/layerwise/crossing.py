@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from edgeperf.layerwise.hardware_features import RELATIVE
-from edgeperf.layerwise.physical import PRODUCT_TERMS, PhysicalTimes, parts, term_times
+from edgeperf.layerwise.physical import SHARES, PhysicalTimes, parts, physical_ms, with_shares
 from edgeperf.layerwise.predictors import OneForAll
 from edgeperf.layerwise.quantities import Array, quantity_matrix
 
@@ -27,7 +27,6 @@ UNCHOSEN: Final[Strengths] = (0.5, 0.0)
 """With fewer than three measured GPUs, which are too few to choose by."""
 
 _STEPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_SHARES: Final = tuple(f"share_{name}" for name in PRODUCT_TERMS)
 _SHAPE: Final = (
     *("rows", "columns", "depth", "batch_size", "in_height", "in_channels", "out_channels"),
     *("kernel_height", "stride", "pad_height", "input_elements", "operations"),
@@ -79,8 +78,8 @@ class _Corrections:
 
     def __init__(self, extra: tuple[str, ...], seed: int) -> None:
         self._extra, self._physical = extra, PhysicalTimes()
-        columns = (*RELATIVE, *_SHARES, *extra)
-        self._trees = OneForAll(algorithm="xgboost", scale=_physical_ms, extra=columns, seed=seed)
+        columns = (*RELATIVE, *SHARES, *extra)
+        self._trees = OneForAll(algorithm="xgboost", scale=physical_ms, extra=columns, seed=seed)
         self._similar: dict[tuple[str, str], Any] = {}
 
     def fit(self, table: pd.DataFrame, labels: Array) -> Self:
@@ -89,7 +88,7 @@ class _Corrections:
         self._physical.fit(table, labels)
         known = self._with_shares(table)
         self._trees.fit(known, labels)
-        missed = np.log(labels / _physical_ms(known))
+        missed = np.log(labels / physical_ms(known))
         shapes = self._shapes(table)
         for key, rows in parts(table).items():
             nearest = KNeighborsRegressor(n_neighbors=min(_NEIGHBOURS, len(rows)), weights=_nearness)
@@ -99,16 +98,13 @@ class _Corrections:
     def predict(self, table: pd.DataFrame) -> tuple[Array, Array, Array]:
         """Physical ms, and the logarithm of each correction."""
         known = self._with_shares(table)
-        physical, shapes, similar = _physical_ms(known), self._shapes(table), np.empty(len(table))
+        physical, shapes, similar = physical_ms(known), self._shapes(table), np.empty(len(table))
         for key, rows in parts(table).items():
             similar[rows] = self._similar[key].predict(shapes[rows])
         return physical, np.log(self._trees.predict(known) / physical), similar
 
     def _with_shares(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Adds `physical_ms`, and each term's share of it before pricing, as a logarithm."""
-        physical, terms = self._physical.predict(table), term_times(table)
-        shares = {f"share_{name}": np.log((terms[name] + 1e-7) / physical) for name in PRODUCT_TERMS}
-        return table.assign(physical_ms=physical, **shares)
+        return with_shares(table, self._physical.predict(table))
 
     def _shapes(self, table: pd.DataFrame) -> Array:
         return np.column_stack(
@@ -120,10 +116,6 @@ def _combined(predicted: tuple[Array, Array, Array], strengths: Strengths) -> Ar
     physical, trees, similar = predicted
     found: Array = physical * np.exp(strengths[0] * trees + strengths[1] * similar)
     return found
-
-
-def _physical_ms(table: pd.DataFrame) -> Array:
-    return table["physical_ms"].to_numpy(np.float64)
 
 
 def _nearness(distances: Array) -> Array:

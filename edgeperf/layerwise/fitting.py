@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeperf.errors import InvalidInput
 from edgeperf.hardware import GPUS
+from edgeperf.layerwise.corrected import CorrectedTimes
 from edgeperf.layerwise.loops import host_ms_of, loop_of, without_calls
 from edgeperf.layerwise.predictors import OneForAll, OperationPredictor
 from edgeperf.layerwise.roofline import Roof, roof_reached, roofline_ms
@@ -124,7 +125,12 @@ def fit_operations(
 
 
 def latency_maker(roof: Roof, *, seed: int) -> Callable[[], OperationPredictor]:
-    """Gives fresh predictors of latency in ms, which learn the ratio to the roofline."""
+    """Gives fresh predictors of latency in ms, which learn the ratio to what a GPU's data sheet explains.
+
+    On devices without a data sheet they learn the ratio to the roofline.
+    """
+    if roof.name in GPUS:
+        return partial(CorrectedTimes, roof=roof, seed=seed)
     return partial(OneForAll, scale=partial(roofline_ms, roof=roof), seed=seed)
 
 

@@ -39,6 +39,8 @@ PRODUCT_TERMS: Final = (
     *("read", "written", "weights", "loads", "stores", "weight_loads", "product_loads"),
 )
 MOVING_TERMS: Final = ("constant", "moved")
+SHARES: Final = tuple(f"share_{name}" for name in PRODUCT_TERMS)
+"""Columns that `with_shares` adds beside `physical_ms`."""
 
 _TILES: Final = ((32, 32), (32, 64), (64, 32), (64, 64), (32, 128), (128, 32), (64, 128), (128, 64), (128, 128))
 _TILE_DEPTH: Final = 8
@@ -47,6 +49,8 @@ _WORDS_PER_CLOCK: Final = 8
 _JOULE_PER_OPERATION_AND_NM: Final = 1.25e-12
 _SHARPNESS: Final = 6.0
 _TOLERANCE: Final = 0.2
+_LEAST_MS: Final = 1e-7
+"""Of a term that does not apply, so that its logarithm exists."""
 
 
 class PhysicalTimes:
@@ -81,6 +85,18 @@ class PhysicalTimes:
             running = _matrix(terms, rows) @ np.exp(logs[1:])
             found[rows] = np.exp(np.logaddexp(_SHARPNESS * logs[0], _SHARPNESS * np.log(running)) / _SHARPNESS)
         return found
+
+
+def with_shares(table: pd.DataFrame, physical_ms: Array) -> pd.DataFrame:
+    """Adds `physical_ms`, and each term's share of it before pricing, as a logarithm, for what learns the rest."""
+    terms = term_times(table)
+    shares = [np.log((terms[name] + _LEAST_MS) / physical_ms) for name in PRODUCT_TERMS]
+    return table.assign(physical_ms=physical_ms, **dict(zip(SHARES, shares, strict=True)))
+
+
+def physical_ms(table: pd.DataFrame) -> Array:
+    """What `with_shares` added; a scale for `edgeperf.layerwise.predictors.OneForAll`."""
+    return table["physical_ms"].to_numpy(np.float64)
 
 
 def parts(table: pd.DataFrame) -> dict[tuple[str, str], NDArray[np.int64]]:
