@@ -67,7 +67,11 @@ class PhysicalTimes:
         """Learns from measured operations; `labels` in ms, one per row."""
         terms = term_times(table)
         for key, rows in parts(table).items():
-            self._logs[key] = _fitted(_matrix(terms, rows), labels[rows])
+            matrix = _matrix(terms, rows)
+            occurring = np.concatenate([[True], (matrix > 0).any(axis=0)])
+            # What no row has, no row can price; it costs nothing.
+            self._logs[key] = np.full(len(occurring), -np.inf)
+            self._logs[key][occurring] = _fitted(matrix[:, occurring[1:]], labels[rows])
         return self
 
     def predict(self, table: pd.DataFrame) -> Array:

@@ -44,6 +44,14 @@ def test_the_roofline_stands_in_for_kinds_that_were_not_measured():
     assert ratio == pytest.approx(np.ones(2), rel=1.0)
 
 
+def test_few_operations_are_not_priced_but_corrected():
+    table = made_up_table(200)
+    few = table[table["kind"] == "Conv2D"].head(9).reset_index(drop=True)
+    latency = 3 * roofline_ms(few, ROOF_OF_GPU)
+    found = CorrectedTimes(roof=ROOF_OF_GPU, seed=0).fit(few, latency).predict(table[table["kind"] == "Conv2D"])
+    assert found / roofline_ms(table[table["kind"] == "Conv2D"], ROOF_OF_GPU) == pytest.approx(3)
+
+
 def test_devices_without_a_data_sheet_learn_the_ratio_to_the_roofline():
     assert isinstance(latency_maker(ROOF, seed=0)(), OneForAll)
     assert isinstance(latency_maker(ROOF_OF_GPU, seed=0)(), CorrectedTimes)

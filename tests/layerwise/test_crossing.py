@@ -84,6 +84,15 @@ def test_what_each_gpu_does_in_its_own_way_is_not_believed():
     assert sum(AcrossGpus(seed=0).fit(known, times).chosen) <= 0.25
 
 
+def test_what_no_measured_operation_has_costs_nothing():
+    # None of these has a 3x3 window, so nothing prices Winograd; an operation that has one must not pay at random.
+    table = on_gpus(("v100",), rows=300)
+    plain = table[(table["kind"] == "Conv2D") & (table["kernel_height"] != 3)].reset_index(drop=True)
+    other = table[(table["kind"] == "Conv2D") & (table["kernel_height"] == 3)].reset_index(drop=True)
+    found = PhysicalTimes().fit(plain, plain["latency_ms"].to_numpy()).predict(other)
+    assert 0.5 < np.median(found / other["latency_ms"]) < 2
+
+
 def test_two_gpus_are_too_few_to_choose_by():
     table = on_gpus(("p4", "v100"), rows=40)
     assert AcrossGpus(seed=0).fit(table, table["latency_ms"].to_numpy()).chosen == (0.5, 0.0)
