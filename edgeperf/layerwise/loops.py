@@ -9,6 +9,7 @@ An operation in a measuring loop pays for things that it does not pay for in a n
   three passes over each. The identity operation does nothing else, so its time per element is the price (`leaf_ms`).
 * Host floor: an operation cannot take less than the host needs to issue it; small ones all show that floor. Near it,
   kernels are taken to need the roofline at most (three times it in training: forward, input and weight gradient).
+* The image: the first operation computes no gradient of it.
 * Host in a network: the host runs ahead, so a network takes the longer of all its kernels and of the host's time to
   issue them (`host_ms` each, learned from the measured networks that wait for it).
 * Power above idle belongs to the kernels, wherever they run; idle power lasts as long as the network does.
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeperf.layerwise.quantities import Array
 
@@ -55,25 +57,35 @@ class Loop:
     passes: float = 1.0
     host_ms: float = 0.0
 
-    def kernels_ms(self, table: pd.DataFrame, alone_ms: Array, roofline_ms: Array, *, reads_image: Array) -> Array:
-        """Time of each operation's own kernels, from its time measured alone.
+    def kernels(
+        self,
+        table: pd.DataFrame,
+        alone_ms: Array,
+        power_mw: Array | None,
+        *,
+        roofline_ms: Array,
+        reads_image: NDArray[np.bool_],
+    ) -> tuple[Array, Array | None]:
+        """Time (ms) and energy above idle (mJ) of each operation's own kernels, from its time and power measured alone.
 
         Args:
             table: operations.
             alone_ms: measured or predicted in the loop.
+            power_mw: likewise; None where power was not measured, and then there is no energy.
             roofline_ms: of one pass.
-            reads_image: 1 where the operation reads the network's input, which needs no gradient, else 0.
+            reads_image: whether the operation reads the network's input.
         """
         own = np.maximum(alone_ms - self._leaf_ms(table), _LEAST_SHARE * alone_ms)
         floor = np.array([self.floor_ms.get(kind, 0.0) for kind in table["kind"]])
         launch_bound = alone_ms < _NEAR_FLOOR * floor
         own = np.where(launch_bound, np.minimum(own, self.passes * roofline_ms), own)
         without_gradient = (self.passes - 1) / self.passes if self.passes > 1 else 1.0
-        found: Array = own * np.where(reads_image > 0, without_gradient, 1.0)
-        return found
+        share = np.where(reads_image, without_gradient, 1.0)
+        if power_mw is None:
+            return own * share, None
+        return own * share, self._dynamic_mj(table, alone_ms, power_mw) * share
 
-    def dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array) -> Array:
-        """Energy of each operation above idle, from time and power measured alone."""
+    def _dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array) -> Array:
         total = (power_mw - self.idle_mw) * alone_ms
         leaf = np.maximum(self.leaf_mw - self.idle_mw, 0.0) * self._leaf_ms(table)
         dynamic: Array = np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3

@@ -4,14 +4,13 @@ Three things stand between operations measured alone and a network measured whol
 
 * fusion: what runs at all (`edgeperf.layerwise.workloads`);
 * the measuring loop, which an operation alone pays for and a network does not (`edgeperf.layerwise.loops`);
-* operations that were not measured: `as_measured` takes them for an element-wise pass over as many bytes.
+* operations that were not measured (`edgeperf.layerwise.stand_ins`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,10 @@ from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.predictors import OperationPredictor
 from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.roofline import Roof, roofline_ms
+from edgeperf.layerwise.stand_ins import as_measured
 from edgeperf.layerwise.workloads import EAGER, Fusion, Step, steps
 from edgeperf.records import Layer, Network
 
-if TYPE_CHECKING:
-    import pandas as pd
 NO_LOOP = Loop()
 """Times measured alone are times in a network."""
 
@@ -137,38 +135,17 @@ class DevicePredictor:
         unique = list(dict.fromkeys(keys))
         position = {key: index for index, key in enumerate(unique)}
         order = np.array([position[key] for key in keys])
-        table = as_measured(operation_table(key[0] for key in unique), self.kinds)
-        alone = self.latency.predict(table)
-        reads_image = np.array([key[1] for key in unique], dtype=np.float64)
-        kernels = self.loop.kernels_ms(table, alone, roofline_ms(table, self.roof), reads_image=reads_image)
-        if self.power is None:
-            return kernels[order], None
-        return kernels[order], self.loop.dynamic_mj(table, alone, self.power.predict(table))[order]
+        table = as_measured(operation_table(key[0] for key in unique), self.kinds, training=self.fusion.training)
+        kernels, dynamic = self.loop.kernels(
+            table,
+            self.latency.predict(table),
+            None if self.power is None else self.power.predict(table),
+            roofline_ms=roofline_ms(table, self.roof),
+            reads_image=np.array([key[1] for key in unique], dtype=np.bool_),
+        )
+        return kernels[order], None if dynamic is None else dynamic[order]
 
 
 def _reads(step: Step, layers: Mapping[str, Layer], images: frozenset[str]) -> bool:
     """Whether the step reads an input of the network, directly or through what is folded into it."""
     return any(name in images for part in (step.layer, *step.folded) for name in layers[part].inputs)
-
-
-def as_measured(table: pd.DataFrame, kinds: frozenset[str], stand_in: str = "relu") -> pd.DataFrame:
-    """The table with kinds that were not measured replaced by an element-wise pass over as many bytes.
-
-    Where the stand-in itself was not measured, the table is returned unchanged.
-    """
-    unknown = ~table["kind"].isin(kinds).to_numpy()
-    if not unknown.any() or stand_in not in kinds:
-        return table
-    found = table.copy()
-    moved = ((table["input_elements"] + table["weights"] + table["output_elements"]) // 2)[unknown]
-    found.loc[unknown, "kind"] = stand_in
-    zeros = ["kernel_height", "kernel_width", "stride", "dilation", "pad_height", "pad_width", "weights", "macs"]
-    found.loc[unknown, zeros] = 0
-    found.loc[unknown, ["groups", "inputs"]] = 1
-    for side in ("in", "out"):
-        found.loc[unknown, f"{side}_height"] = table.loc[unknown, "out_height"]
-        found.loc[unknown, f"{side}_width"] = table.loc[unknown, "out_width"]
-        found.loc[unknown, f"{side}_channels"] = table.loc[unknown, "out_channels"]
-    found.loc[unknown, "input_elements"] = moved
-    found.loc[unknown, "output_elements"] = moved
-    return found

@@ -77,17 +77,14 @@ def configurations(table: pd.DataFrame, ignoring: tuple[str, ...] = ()) -> Group
     return np.asarray(table.groupby(columns, sort=False).ngroup(), dtype=np.int64)
 
 
-_SAME = tuple(
-    name
-    for name in COLUMNS
-    if name not in ("dilation", "inputs", "input_elements", "output_elements", "weights", "macs")
-)
+_SAME = tuple(name for name in COLUMNS if name not in ("dilation", "inputs", "output_elements", "weights", "macs"))
 
 
 def same_operation(table: pd.DataFrame) -> pd.Series[Any]:
     """A key per row that is equal for the same operation in different tables.
 
-    Derived counts, and what one source states and another leaves out (biases, dilation), are not part of it.
+    Derived counts, and what one source states and another leaves out (biases, dilation), are not part of it. The
+    elements that are read are: stand-ins for operations that were not measured differ in nothing else.
     """
     import pandas as pd
 

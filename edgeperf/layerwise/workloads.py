@@ -48,7 +48,8 @@ class Fusion:
         split_activation: an activation argument of a weighted layer runs as an operation of its own.
         normalization: a normalisation that alone reads a convolution is folded into it.
         activation: an activation that alone reads a convolution (or its folded normalisation) is folded into it.
-        training: layers that only act while training run.
+        training: layers that only act while training run, and the gradients of a tensor that several layers read are
+            added up, once for every further reader.
     """
 
     padding: bool = True
@@ -104,6 +105,8 @@ def _steps(network: Network, batch_size: int, fusion: Fusion) -> Iterator[Step]:
     for name, target in host.items():
         folded.setdefault(target, []).append(name)
     for layer in network.layers:
+        if fusion.training and layer.kind != "InputLayer":
+            yield from _gradient_sums(layer, readers.get(layer.name, []), batch_size)
         if layer.name in host or not _runs(layer, fusion):
             continue
         inside = tuple(folded.get(layer.name, ()))
@@ -160,6 +163,21 @@ def _with_padding(layer: Layer, folded: list[Layer]) -> Layer:
 
 def _has_own_activation(layer: Layer) -> bool:
     return layer.kind in _CONVOLUTIONS and layer.activation != "linear"
+
+
+def _gradient_sums(layer: Layer, readers: list[str], batch_size: int) -> Iterator[Step]:
+    """One addition for every reader of a tensor but the first; outputs of the network are given their gradient."""
+    outputs = 1 + len(layer.other_output_shapes)
+    for _ in range(sum(map(bool, readers)) - outputs):
+        added = Layer(
+            name=layer.name,
+            kind="Add",
+            inputs=(layer.name, layer.name),
+            input_shapes=(layer.output_shape, layer.output_shape),
+            output_shape=layer.output_shape,
+            flops=math.prod(layer.output_shape),
+        )
+        yield Step(layer=layer.name, folded=(), operation=operation(added, batch_size))
 
 
 def _own_activation(layer: Layer, batch_size: int) -> Operation:

@@ -12,7 +12,8 @@ from edgeperf.layerwise.loops import Loop, host_ms_of, loop_of
 from edgeperf.layerwise.memory import TensorMemory, twice_mean, two_largest
 from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.shares import predicted
-from edgeperf.layerwise.sums import DevicePredictor, as_measured
+from edgeperf.layerwise.stand_ins import as_measured
+from edgeperf.layerwise.sums import DevicePredictor
 from edgeperf.network.builder import LayerNamespace
 from edgeperf.records import Network
 from tests.layerwise.networks import ROOF, convolution, made_up_table, relu, small_network
@@ -105,7 +106,7 @@ def test_a_network_that_runs_nothing_is_refused():
 
 def test_kinds_that_were_not_measured_are_taken_for_a_pass_over_as_many_bytes():
     add = replace(relu(), kind="Add", inputs=2, input_elements=2 * 14 * 14 * 32)
-    table = as_measured(operation_table([add, convolution()]), KINDS)
+    table = as_measured(operation_table([add, convolution()]), KINDS, training=False)
     assert table["kind"].tolist() == ["relu", "Conv2D"]
     assert table["input_elements"][0] + table["output_elements"][0] == add.input_elements + add.output_elements
     assert table.loc[1].to_dict() == operation_table([convolution()]).loc[0].to_dict()
@@ -113,24 +114,45 @@ def test_kinds_that_were_not_measured_are_taken_for_a_pass_over_as_many_bytes():
 
 def test_without_a_stand_in_nothing_is_replaced():
     table = operation_table([relu()])
-    assert as_measured(table, frozenset({"Conv2D"})).equals(table)
+    assert as_measured(table, frozenset({"Conv2D"}), training=True).equals(table)
+
+
+@pytest.mark.parametrize(("kind", "inputs", "passes"), [("Add", 2, 3), ("Concatenate", 1, 2), ("gelu", 1, 5)])
+def test_a_stand_in_moves_the_bytes_of_a_training_step(kind: str, inputs: int, passes: int):
+    elements = 32 * 14 * 14 * 100
+    operation = replace(relu(14, 100), kind=kind, inputs=inputs, output_elements=elements)
+    table = as_measured(
+        operation_table([replace(operation, input_elements=inputs * elements)]), frozenset({"relu"}), training=True
+    )
+    # The stand-in itself makes 5 passes over a tensor of its size.
+    assert 5 * table["input_elements"][0] == pytest.approx(passes * elements)
+    assert table["input_elements"][0] == table["output_elements"][0]
 
 
 def test_leaf_gradients_come_off_and_the_image_needs_no_gradient():
     table = operation_table([convolution()])
     leaves = int(table["input_elements"][0] + table["weights"][0])
     loop = Loop(leaf_ms=1e-6, passes=3.0)
-    inside = loop.kernels_ms(table, np.array([10.0]), np.array([1.0]), reads_image=np.zeros(1))
+    watts = np.array([5000.0])
+    inside, energy = loop.kernels(
+        table, np.array([10.0]), watts, roofline_ms=np.array([1.0]), reads_image=np.array([False])
+    )
     assert inside[0] == pytest.approx(10.0 - 1e-6 * leaves)
-    first = loop.kernels_ms(table, np.array([10.0]), np.array([1.0]), reads_image=np.ones(1))
+    first, less = loop.kernels(
+        table, np.array([10.0]), watts, roofline_ms=np.array([1.0]), reads_image=np.array([True])
+    )
     assert first[0] == pytest.approx(inside[0] * 2 / 3)
+    assert less[0] == pytest.approx(energy[0] * 2 / 3)
 
 
 def test_an_operation_near_its_floor_needs_the_roofline_at_most():
     table = operation_table([relu(2, 2)])
     loop = Loop(floor_ms={"relu": 0.15}, passes=3.0)
-    found = loop.kernels_ms(table, np.array([0.16]), np.array([0.004]), reads_image=np.zeros(1))
+    found, energy = loop.kernels(
+        table, np.array([0.16]), None, roofline_ms=np.array([0.004]), reads_image=np.array([False])
+    )
     assert found[0] == pytest.approx(0.012)
+    assert energy is None
 
 
 def test_the_loop_is_read_off_the_identity_and_the_fastest_rows():

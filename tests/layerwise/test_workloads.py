@@ -33,6 +33,27 @@ def test_training_runs_dropout_too():
     assert found.count("Dropout") == 1
 
 
+def test_training_adds_up_the_gradients_of_a_tensor_that_several_layers_read():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.Conv2D(4, 3, padding="same")(image)
+    network = layers.Model(image, [layers.Add()([layers.ReLU()(x), layers.ReLU()(x), x]), x])
+    found = [(step.layer, step.operation.kind) for step in steps(network, fusion=EAGER_TRAINING)]
+    stem, merge = network.layers[1].name, network.layers[-1].name
+    assert found.count((stem, "Add")) == 2  # three layers read it; the network's output is given its gradient
+    assert found.count((merge, "Add")) == 1
+    sums = [step.operation for step in steps(network, fusion=EAGER_TRAINING) if step.layer == stem][:2]
+    assert all(each.input_elements == 2 * each.output_elements == 2 * 8 * 8 * 4 for each in sums)
+    assert [step.operation.kind for step in steps(network)].count("Add") == 1
+
+
+def test_the_image_has_no_gradient_to_add_up():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    network = layers.Model(image, layers.Add()([layers.ReLU()(image), image]))
+    assert [step.operation.kind for step in steps(network, fusion=EAGER_TRAINING)] == ["relu", "Add"]
+
+
 def test_a_compiler_folds_normalisation_and_activation():
     found = steps(small_network(), fusion=COMPILED)
     assert [step.operation.kind for step in found] == ["Conv2D", "Conv2D", "Add", "GlobalAveragePooling2D", "Dense"]
