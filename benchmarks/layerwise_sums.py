@@ -11,6 +11,7 @@ Three sums per network, from what bounds every predictor to the hardest case:
 The host's time per operation is learned from the other networks in all three. In training on the RTX 2080 Ti only the
 operations of one network were measured; what they take is learned as a ratio to the A30's, where many were. Networks
 are torchvision's (`benchmarks/layerwise_networks.py`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
+Networks that the thesis held out teach nothing and are summed up by themselves, where the data hold them.
 """
 
 from __future__ import annotations
@@ -161,9 +162,10 @@ def _rows(on: Measured, measured: pd.DataFrame, graphs: Path | None) -> list[dic
     counts = np.array([len(steps(network, fusion=fusion)) for _, network in known])
     names = np.array([row.network for row, _ in known])
     times = np.array([row.latency_ms for row, _ in known])
+    teach = ~np.array([row.held_out for row, _ in known], dtype=np.bool_)
     found = []
     for row, network in track(known, f"{on.device} {'training' if training else 'inference'}"):
-        others = names != row.network
+        others = teach & (names != row.network)
         host_ms = host_ms_of(counts[others], times[others])
         predictor = replace(base, loop=replace(base.loop, host_ms=host_ms))
         operations = [step.operation for step in steps(network, batch_size=predictor.batch_size, fusion=fusion)]
@@ -176,6 +178,7 @@ def _rows(on: Measured, measured: pd.DataFrame, graphs: Path | None) -> list[dic
                     "device": on.device,
                     "phase": row.phase,
                     "regime": row.regime,
+                    "held_out": bool(row.held_out),
                     "network": row.network,
                     "input_size": row.input_size,
                     "sum": mode,
@@ -213,13 +216,14 @@ def _modes(predictor: DevicePredictor, on: Measured, own: set[Any]) -> dict[str,
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     frame = pd.DataFrame(rows)
     summary = []
-    for (device, regime, phase, mode), part in frame.groupby(["device", "regime", "phase", "sum"], sort=False):
+    keys = ["device", "regime", "phase", "held_out", "sum"]
+    for (device, regime, phase, held_out, mode), part in frame.groupby(keys, sort=False):
         time, energy = 100 * part["latency_error"], 100 * part["energy_error"]
         summary.append(
             {
                 "device": f"{device}{'' if regime == 'only' else ', ' + regime + ' power'}",
                 "phase": phase,
-                "sum": mode,
+                "sum": f"{mode}, held out by the thesis" if held_out else mode,
                 "networks": len(part),
                 "operations measured %": round(100 * float(part["operations_measured"].mean())),
                 "time: median error %": round(float(time.abs().median()), 1),

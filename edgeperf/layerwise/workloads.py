@@ -46,6 +46,8 @@ class Fusion:
     Attributes:
         padding: a zero-padding layer becomes an argument of the only window that reads it.
         split_activation: an activation argument of a weighted layer runs as an operation of its own.
+        swish: a sigmoid that is multiplied with its own input and nothing else runs as one swish, as which it was
+            written before an export took it apart.
         normalization: a normalisation that alone reads a convolution is folded into it.
         activation: an activation that alone reads a convolution (or its folded normalisation) is folded into it.
         training: layers that only act while training run, and the gradients of a tensor that several layers read are
@@ -54,13 +56,14 @@ class Fusion:
 
     padding: bool = True
     split_activation: bool = True
+    swish: bool = True
     normalization: bool = False
     activation: bool = False
     training: bool = False
 
 
 EAGER = Fusion()
-"""Layer by layer, as PyTorch and eager Keras run: only padding is folded."""
+"""Layer by layer, as PyTorch and eager Keras run: only padding is folded, and swish is one layer."""
 
 EAGER_TRAINING = Fusion(training=True)
 """The same while training."""
@@ -98,6 +101,8 @@ def workloads(networks: Iterable[Network], *, batch_size: int = 1, fusion: Fusio
 
 
 def _steps(network: Network, batch_size: int, fusion: Fusion) -> Iterator[Step]:
+    sigmoids = _sigmoids(network) if fusion.swish else {}
+    network = _with_swish(network, sigmoids)
     layers = {layer.name: layer for layer in network.layers}
     readers = _readers(network)
     host = _hosts(network, layers, readers, fusion)
@@ -109,11 +114,37 @@ def _steps(network: Network, batch_size: int, fusion: Fusion) -> Iterator[Step]:
             yield from _gradient_sums(layer, readers.get(layer.name, []), batch_size)
         if layer.name in host or not _runs(layer, fusion):
             continue
-        inside = tuple(folded.get(layer.name, ()))
-        runs = _with_padding(layer, [layers[name] for name in inside])
+        inside = (*folded.get(layer.name, ()), *sigmoids.get(layer.name, ()))
+        runs = _with_padding(layer, [layers[name] for name in folded.get(layer.name, ())])
         yield Step(layer=layer.name, folded=inside, operation=operation(runs, batch_size))
         if fusion.split_activation and _has_own_activation(layer):
             yield Step(layer=layer.name, folded=(), operation=_own_activation(layer, batch_size))
+
+
+def _sigmoids(network: Network) -> dict[str, tuple[str]]:
+    """Multiplication → the sigmoid that only it reads, and whose input is its other factor."""
+    gates = {each.name: each for each in network.layers if each.kind == "Activation" and each.activation == "sigmoid"}
+    readers = _readers(network)
+    found = {}
+    for layer in network.layers:
+        if layer.kind == "Multiply" and len(layer.inputs) == 2:
+            for gate, other in (layer.inputs, layer.inputs[::-1]):
+                if gate in gates and gates[gate].inputs == (other,) and readers[gate] == [layer.name]:
+                    found[layer.name] = (gate,)
+    return found
+
+
+def _with_swish(network: Network, sigmoids: dict[str, tuple[str]]) -> Network:
+    gone = {gate: layer for layer, (gate,) in sigmoids.items()}
+    kept = [layer for layer in network.layers if layer.name not in gone]
+    return replace(network, layers=tuple(_swish(each, gone) if each.name in sigmoids else each for each in kept))
+
+
+def _swish(product: Layer, gone: dict[str, str]) -> Layer:
+    (source,) = (name for name in product.inputs if name not in gone)
+    return replace(
+        product, kind="Activation", activation="swish", inputs=(source,), input_shapes=(product.output_shape,)
+    )
 
 
 def _readers(network: Network) -> dict[str, list[str]]:

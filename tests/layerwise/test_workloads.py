@@ -54,6 +54,29 @@ def test_the_image_has_no_gradient_to_add_up():
     assert [step.operation.kind for step in steps(network, fusion=EAGER_TRAINING)] == ["relu", "Add"]
 
 
+def test_a_sigmoid_times_its_own_input_runs_as_one_swish():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.Conv2D(4, 3)(image)
+    gate = layers.Activation("sigmoid", name="gate")(x)
+    y = layers.Conv2D(4, 1)(layers.Multiply()([gate, x]))
+    squeezed = layers.Activation("sigmoid")(layers.Conv2D(4, 1)(y))
+    network = layers.Model(image, layers.Multiply()([y, squeezed]))
+    for fusion in (EAGER, EAGER_TRAINING):
+        found = [step for step in steps(network, fusion=fusion) if step.operation.kind != "Add"]
+        assert [step.operation.kind for step in found] == [
+            *("Conv2D", "swish", "Conv2D", "Conv2D", "sigmoid", "Multiply")
+        ]
+        assert found[1].folded == ("gate",)
+        assert found[1].operation.input_elements == found[1].operation.output_elements == 6 * 6 * 4
+    sums = [step for step in steps(network, fusion=EAGER_TRAINING) if step.operation.kind == "Add"]
+    assert len(sums) == 1  # of y, which a convolution and the gate read
+    assert [step.operation.kind for step in steps(network, fusion=replace(EAGER, swish=False))][1:3] == [
+        "sigmoid",
+        "Multiply",
+    ]
+
+
 def test_a_compiler_folds_normalisation_and_activation():
     found = steps(small_network(), fusion=COMPILED)
     assert [step.operation.kind for step in found] == ["Conv2D", "Conv2D", "Add", "GlobalAveragePooling2D", "Dense"]

@@ -169,6 +169,22 @@ def test_shape_arithmetic_is_folded_and_a_bias_joins_its_product(tmp_path):
     assert network.layers[1].padding == ((1, 1), (1, 1))
 
 
+@pytest.mark.parametrize("batch", [1, 4, "N"])
+def test_a_batch_that_the_export_wrote_into_its_shapes_is_taken_for_one(batch, tmp_path):
+    from onnx import helper
+
+    images = 1 if batch == "N" else batch
+    nodes = [
+        helper.make_node("Reshape", ["x", "split"], ["s"]),
+        helper.make_node("Transpose", ["s"], ["t"], perm=[0, 2, 1, 3, 4]),
+        helper.make_node("Reshape", ["t", "joined"], ["r"]),
+        helper.make_node("Reshape", ["r", "flat"], ["y"]),
+    ]
+    weights = {"split": _ints(images, 2, 4, 8, 8), "joined": _ints(images, 8, 8, 8), "flat": _ints(images, -1)}
+    network = read_network(_written(tmp_path, onnx_bytes(nodes, (batch, 8, 8, 8), weights)))
+    assert network.layers[-1].output_shape == (512,)
+
+
 def test_weights_that_two_nodes_use_count_once(tmp_path):
     from onnx import helper
 

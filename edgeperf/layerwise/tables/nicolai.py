@@ -38,6 +38,7 @@ _KINDS = {
     "StochasticDepth": "FixedDropout",
 }
 _CHANNELS_LAST = frozenset({"GELU", "LayerNorm", "Linear"})
+_HELD_OUT = "_valset"
 _HIGH_POWER_RUNS = frozenset({"2024-11-10", "2025-02-17", "2025-02-12"})
 
 
@@ -73,7 +74,8 @@ def read_nicolai(folder: Path) -> pd.DataFrame:
 def read_nicolai_networks(folder: Path) -> pd.DataFrame:
     """Every measured network: `device`, `regime`, `phase`, `run`, `network`, `input_size` and the labels of one pass.
 
-    The runs that repeat the author's final files are left out: they hold the same measurements once more.
+    The runs that repeat the author's final files are left out: they hold the same measurements once more. `held_out`
+    marks the networks that the author kept from his models (device ``"A30_tc_valset"``, the A30 with tensor cores).
     """
     import pandas as pd
 
@@ -82,7 +84,8 @@ def read_nicolai_networks(folder: Path) -> pd.DataFrame:
     high = raw["run"].isin(_HIGH_POWER_RUNS)
     return pd.DataFrame(
         {
-            "device": raw["device"],
+            "device": raw["device"].str.removesuffix(_HELD_OUT),
+            "held_out": raw["device"].str.endswith(_HELD_OUT),
             "regime": [
                 "only" if not _two_regimes(d) else "high" if h else "low"
                 for d, h in zip(raw["device"], high, strict=True)
@@ -114,9 +117,9 @@ def parse_torch(module: str, shape: Shape) -> Operation:
         raise InvalidInput(f"{module!r} is no known module; known ones: {', '.join(_KINDS)}.")
     batch, (height, width, channels) = shape[0], _image(shape, last=name in _CHANNELS_LAST)
     kernel, stride, pad, dilation = _window(module, name)
-    if name == "AdaptiveAvgPool2d":
-        kernel = stride = (height, width)
     out_height, out_width = _outputs(module, (height, width), kernel, stride, pad, dilation)
+    if name == "AdaptiveAvgPool2d" and (out_height, out_width) == (1, 1):
+        kernel = stride = (height, width)  # the pooling of a whole image has it as its window
     groups, out_channels, weights, per_pixel = _weights(module, name, channels, kernel)
     pixels = batch * out_height * out_width
     return Operation(
@@ -132,8 +135,8 @@ def parse_torch(module: str, shape: Shape) -> Operation:
         kernel_width=kernel[1],
         stride=stride[0],
         dilation=dilation,
-        pad_height=2 * pad[0],
-        pad_width=2 * pad[1],
+        pad_height=_reach(out_height, kernel[0], stride[0], height, pad[0], dilation),
+        pad_width=_reach(out_width, kernel[1], stride[1], width, pad[1], dilation),
         groups=groups,
         input_elements=batch * height * width * channels,
         output_elements=pixels * out_channels,
@@ -186,6 +189,11 @@ def _outputs(
     spans = (size[i] + 2 * pad[i] - dilation * (kernel[i] - 1) - 1 for i in range(2))
     height, width = (-(-span // step) + 1 if up else span // step + 1 for span, step in zip(spans, stride, strict=True))
     return height, width
+
+
+def _reach(out: int, kernel: int, stride: int, size: int, pad: int, dilation: int) -> int:
+    """Padding in all; where sizes are rounded up, the last window reaches over the edge."""
+    return max(2 * pad, (out - 1) * stride + dilation * (kernel - 1) + 1 - size)
 
 
 def _weights(module: str, name: str, channels: int, kernel: tuple[int, int]) -> tuple[int, int, int, int]:

@@ -41,6 +41,8 @@ def _reshape(op: Op) -> Emission | Value:
     target = op.numbers(1, "shape")
     if target is None:
         raise InvalidInput("its new shape is missing")
+    if target and target[0] == op.batch and op.data.shape[0] == 1:
+        target = (1, *target[1:])
     return _reshape_to(op, reshaped(op.data.shape, target, allow_zero=bool(op.attribute("allowzero", 0))))
 
 

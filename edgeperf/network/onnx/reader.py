@@ -101,6 +101,7 @@ class _Reader:
         self._names: set[str] = set()
         self._biases: set[int] = set()
         self._folded = 0
+        self._batch = next((sizes[0] for sizes in graph.inputs.values() if len(sizes) > 1 and sizes[0]), 1)
         self._first_use: dict[tuple[str, str], str] = {}
 
     def offenders(self) -> Iterator[tuple[str, str]]:
@@ -162,7 +163,7 @@ class _Reader:
         elif id(node) in self._biases:
             self._edges[node.outputs[0]] = next(edge for edge in edges if isinstance(edge, Value))
         elif node.operator in _RULES:
-            op = Op(node, edges, self._expected.get(node.outputs[0]) or False)
+            op = Op(node, edges, self._expected.get(node.outputs[0]) or False, self._batch)
             self._add(node, _RULES[node.operator](op))
         else:
             raise InvalidInput("it works on the data in a way that no rule covers")

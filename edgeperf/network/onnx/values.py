@@ -57,11 +57,13 @@ class Op:
     Attributes:
         inputs: in order; None where an optional one is left out.
         channels_first: what the consumers of the output expect, where the operator itself does not tell.
+        batch: images that the export was made with, which its shapes may repeat; the reader takes one.
     """
 
     node: OnnxNode
     inputs: Sequence[Edge | None]
     channels_first: bool
+    batch: int = 1
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The attribute `name`, or `default`."""
