@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.layerwise_networks import torchvision_network
 from benchmarks.layerwise_operations import SEED, roof_for
 from benchmarks.record import write_result
+from benchmarks.torchvision_networks import torchvision_network
 from edgeperf.datasets import shared_data
 from edgeperf.layerwise.fitting import fit_device, latency_maker
 from edgeperf.layerwise.study import enough, size_study

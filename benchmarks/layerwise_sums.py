@@ -10,7 +10,7 @@ Three sums per network, from what bounds every predictor to the hardest case:
 
 The host's time per operation is learned from the other networks in all three. In training on the RTX 2080 Ti only the
 operations of one network were measured; what they take is learned as a ratio to the A30's, where many were. Networks
-are torchvision's (`benchmarks/layerwise_networks.py`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
+are torchvision's (`benchmarks/torchvision_networks`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
 Networks that the thesis held out teach nothing and are summed up by themselves, where the data hold them.
 """
 
@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 from rich.progress import track
 
-from benchmarks.layerwise_networks import NETWORKS, torchvision_network
 from benchmarks.layerwise_operations import SEED, roof_for
 from benchmarks.record import write_result
+from benchmarks.torchvision_networks import NETWORKS, torchvision_network
 from edgeperf.datasets import shared_data
 from edgeperf.layerwise.fitting import fit_device
 from edgeperf.layerwise.loops import host_ms_of
