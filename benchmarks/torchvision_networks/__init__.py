@@ -12,13 +12,14 @@ from benchmarks.torchvision_networks.inception import INCEPTIONS
 from benchmarks.torchvision_networks.mobile import MOBILE
 from benchmarks.torchvision_networks.parts import Build
 from benchmarks.torchvision_networks.plain import PLAIN
+from benchmarks.torchvision_networks.regnet import REGNETS
 from benchmarks.torchvision_networks.residual import RESIDUAL
 from edgeperf.network.builder import LayerNamespace
 from edgeperf.records import Network
 
 __all__ = ["NETWORKS", "torchvision_network"]
 
-NETWORKS: dict[str, Build] = {**PLAIN, **RESIDUAL, **INCEPTIONS, **MOBILE, **EFFICIENTNETS}
+NETWORKS: dict[str, Build] = {**PLAIN, **RESIDUAL, **REGNETS, **INCEPTIONS, **MOBILE, **EFFICIENTNETS}
 """torchvision name → definition. No transformers: what they run in functional calls was not measured."""
 
 

@@ -66,6 +66,15 @@ _V2_M = (
     (6, 3, 2, 304, 18, 0),
     (6, 3, 1, 512, 5, 0),
 )
+_V2_L = (
+    (1, 3, 1, 32, 4, 1),
+    (4, 3, 2, 64, 7, 1),
+    (4, 3, 2, 96, 7, 1),
+    (4, 3, 2, 192, 10, 0),
+    (6, 3, 1, 224, 19, 0),
+    (6, 3, 2, 384, 25, 0),
+    (6, 3, 1, 640, 7, 0),
+)
 
 
 def _v1(width: float, depth: float) -> Build:
@@ -83,6 +92,10 @@ EFFICIENTNETS: dict[str, Build] = {
     "efficientnet_b2": _v1(1.1, 1.2),
     "efficientnet_b3": _v1(1.2, 1.4),
     "efficientnet_b4": _v1(1.4, 1.8),
+    "efficientnet_b5": _v1(1.6, 2.2),
+    "efficientnet_b6": _v1(1.8, 2.6),
+    "efficientnet_b7": _v1(2.0, 3.1),
     "efficientnet_v2_s": _v2(_V2_S),
     "efficientnet_v2_m": _v2(_V2_M),
+    "efficientnet_v2_l": _v2(_V2_L),
 }

@@ -57,10 +57,10 @@ def head(layers: Any, x: Tensor, *, dropout: bool = False) -> Tensor:
     return layers.Dense(1000)(layers.Dropout(0.5)(x) if dropout else x)
 
 
-def divisible(value: float) -> int:
-    """The multiple of 8 next to `value`, never more than 10 % below it."""
-    rounded = max(8, int(value + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * value else rounded
+def divisible(value: float, by: int = 8) -> int:
+    """The multiple of `by` next to `value`, never more than 10 % below it."""
+    rounded = max(by, int(value + by / 2) // by * by)
+    return rounded + by if rounded < 0.9 * value else rounded
 
 
 def squeeze(layers: Any, x: Tensor, squeezed: int, act: str, gate: str = "sigmoid") -> Tensor:

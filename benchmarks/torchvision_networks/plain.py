@@ -39,6 +39,11 @@ def _vgg(layers: Any, x: Tensor, _training: bool, *, plan: tuple[int, ...], norm
 PLAIN: dict[str, Build] = {
     "alexnet": _alexnet,
     "vgg11": partial(_vgg, plan=(1, 1, 2, 2, 2), norm=False),
+    "vgg11_bn": partial(_vgg, plan=(1, 1, 2, 2, 2), norm=True),
+    "vgg13": partial(_vgg, plan=(2, 2, 2, 2, 2), norm=False),
+    "vgg13_bn": partial(_vgg, plan=(2, 2, 2, 2, 2), norm=True),
     "vgg16": partial(_vgg, plan=(2, 2, 3, 3, 3), norm=False),
+    "vgg16_bn": partial(_vgg, plan=(2, 2, 3, 3, 3), norm=True),
+    "vgg19": partial(_vgg, plan=(2, 2, 4, 4, 4), norm=False),
     "vgg19_bn": partial(_vgg, plan=(2, 2, 4, 4, 4), norm=True),
 }

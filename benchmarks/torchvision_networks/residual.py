@@ -71,7 +71,8 @@ def _convnext(
             x = conv(layers, layers.LayerNormalization()(x), width, 2, 2)
         for _ in range(depth):
             y = layers.LayerNormalization()(conv(layers, x, width, 7, 1, 3, groups=width))
-            y = layers.Scale(1e-6)(layers.Dense(width)(layers.Activation("gelu")(layers.Dense(4 * width)(y))))
+            y = layers.Dense(width)(layers.Activation("gelu")(layers.Dense(4 * width)(y)))
+            y = layers.Multiply(constant=(1, 1, width))(y)  # the layer scale: one weight per channel
             rate = drop * done / (total - 1)
             x = layers.Add()([layers.FixedDropout(rate)(y) if rate else y, x])
             done += 1
@@ -81,6 +82,7 @@ def _convnext(
 
 RESIDUAL: dict[str, Build] = {
     "convnext_base": partial(_convnext, widths=(128, 256, 512, 1024), depths=(3, 3, 27, 3), drop=0.5),
+    "convnext_large": partial(_convnext, widths=(192, 384, 768, 1536), depths=(3, 3, 27, 3), drop=0.5),
     "convnext_small": partial(_convnext, widths=(96, 192, 384, 768), depths=(3, 3, 27, 3), drop=0.4),
     "convnext_tiny": partial(_convnext, widths=(96, 192, 384, 768), depths=(3, 3, 9, 3), drop=0.1),
     "densenet121": partial(_densenet, growth=32, blocks=(6, 12, 24, 16), stem=64),
@@ -94,5 +96,7 @@ RESIDUAL: dict[str, Build] = {
     "resnet152": partial(_resnet, depths=(3, 8, 36, 3), bottleneck=True),
     "resnext50_32x4d": partial(_resnet, depths=(3, 4, 6, 3), bottleneck=True, groups=32, width=4),
     "resnext101_32x8d": partial(_resnet, depths=(3, 4, 23, 3), bottleneck=True, groups=32, width=8),
+    "resnext101_64x4d": partial(_resnet, depths=(3, 4, 23, 3), bottleneck=True, groups=64, width=4),
     "wide_resnet50_2": partial(_resnet, depths=(3, 4, 6, 3), bottleneck=True, width=128),
+    "wide_resnet101_2": partial(_resnet, depths=(3, 4, 23, 3), bottleneck=True, width=128),
 }
