@@ -41,9 +41,14 @@ def _reshape(op: Op) -> Emission | Value:
     target = op.numbers(1, "shape")
     if target is None:
         raise InvalidInput("its new shape is missing")
-    if target and target[0] == op.batch and op.data.shape[0] == 1:
-        target = (1, *target[1:])
+    target = _for_one_image(op, target)
     return _reshape_to(op, reshaped(op.data.shape, target, allow_zero=bool(op.attribute("allowzero", 0))))
+
+
+def _for_one_image(op: Op, target: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with the batch that the export wrote into it taken for one, where the data hold one image."""
+    batched = op.batch > 1 and target and target[0] == op.batch and op.data.shape[0] == 1
+    return (1, *target[1:]) if batched else target
 
 
 def _flatten(op: Op) -> Emission | Value:
@@ -98,8 +103,14 @@ def _concat(op: Op) -> Emission:
     rank = len(edges[0].shape)
     axis = axis_of(op.attribute("axis"), rank)
     total = sum(edge.shape[axis] for edge in edges if len(edge.shape) == rank)
-    shape = (*edges[0].shape[:axis], total, *edges[0].shape[axis + 1 :])
     values = op.computed()
+    shape = (*values[0].shape[:axis], total, *values[0].shape[axis + 1 :])
+    for edge in edges:
+        sizes = (*edge.shape[:axis], total, *edge.shape[axis + 1 :])
+        if isinstance(edge, Constant) and axis:  # an export may repeat it for every image
+            sizes = (shape[0], *sizes[1:]) if sizes[0] == op.batch else sizes
+        if sizes != shape:
+            raise InvalidInput(f"a part of shape {edge.shape} does not fit the others along axis {axis}")
     first = any(value.channels_first for value in values)
     inputs = tuple((value, recorded(value.shape, first)) for value in values)
     if axis == 0 or shape[0] != 1 or len(values) < len(edges):
@@ -154,7 +165,7 @@ def _expand(op: Op) -> Emission | Value:
     target = op.numbers(1)
     if target is None:
         raise InvalidInput("its shape is missing")
-    shape = broadcast((op.data.shape, target))
+    shape = broadcast((op.data.shape, _for_one_image(op, target)))
     return op.data if shape == op.data.shape else _rearrange_to(op, shape)
 
 
