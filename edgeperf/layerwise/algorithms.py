@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeperf.errors import InvalidInput
 
 
@@ -89,6 +92,19 @@ ALGORITHMS: dict[str, Callable[[int], Any]] = {
     "svr": _svr,
 }
 """Extremely randomised trees, random forest, XGBoost, 3 nearest neighbours, decision tree, ridge, MLP, SVR."""
+
+
+def predictions(model: Any, matrix: NDArray[Any]) -> NDArray[np.float64]:
+    """What a fitted regressor predicts; forests tree by tree, without scikit-learn's checks and scheduling.
+
+    These take 80 microseconds per tree, more than a tree itself does for the operations of a network.
+    """
+    trees = getattr(model, "estimators_", None)
+    if trees is None:
+        return np.asarray(model.predict(matrix), dtype=np.float64)
+    rows = np.ascontiguousarray(matrix, dtype=np.float32)
+    total = sum(tree.tree_.predict(rows)[:, 0] for tree in trees)
+    return np.asarray(total / len(trees), dtype=np.float64)
 
 
 def regressor(algorithm: str, seed: int) -> Any:

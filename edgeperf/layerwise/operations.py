@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from edgeperf.errors import InvalidInput
@@ -129,7 +130,7 @@ def operation_table(operations: Iterable[Operation]) -> pd.DataFrame:
     """One row per operation, the columns of `COLUMNS`."""
     import pandas as pd
 
-    return pd.DataFrame([asdict(each) for each in operations], columns=list(COLUMNS))
+    return pd.DataFrame(map(attrgetter(*COLUMNS), operations), columns=list(COLUMNS))
 
 
 def _image(shape: Shape) -> tuple[int, int, int]:

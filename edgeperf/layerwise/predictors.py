@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.algorithms import regressor
+from edgeperf.layerwise.algorithms import predictions, regressor
 from edgeperf.layerwise.quantities import Array, one_hot, quantity_matrix
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class OneForAll:
 
     def predict(self, table: pd.DataFrame) -> Array:
         """See `OperationPredictor.predict`."""
-        found = np.asarray(self._model.predict(self._matrix(table)), dtype=np.float64)
+        found = predictions(self._model, self._matrix(table))
         return (np.exp(found) if self._logarithm else found) * self._scales(table)
 
     def _scales(self, table: pd.DataFrame) -> Array:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 from edgeperf.layerwise.operations import Operation, operation
 from edgeperf.records import Layer, Network
@@ -198,17 +199,18 @@ def _has_own_activation(layer: Layer) -> bool:
 
 def _gradient_sums(layer: Layer, readers: list[str], batch_size: int) -> Iterator[Step]:
     """One addition for every reader of a tensor but the first; outputs of the network are given their gradient."""
-    outputs = 1 + len(layer.other_output_shapes)
-    for _ in range(sum(map(bool, readers)) - outputs):
-        added = Layer(
-            name=layer.name,
-            kind="Add",
-            inputs=(layer.name, layer.name),
-            input_shapes=(layer.output_shape, layer.output_shape),
-            output_shape=layer.output_shape,
-            flops=math.prod(layer.output_shape),
-        )
-        yield Step(layer=layer.name, folded=(), operation=operation(added, batch_size))
+    count = sum(map(bool, readers)) - 1 - len(layer.other_output_shapes)
+    if count < 1:
+        return iter(())
+    added = Layer(
+        name=layer.name,
+        kind="Add",
+        inputs=(layer.name, layer.name),
+        input_shapes=(layer.output_shape, layer.output_shape),
+        output_shape=layer.output_shape,
+        flops=math.prod(layer.output_shape),
+    )
+    return repeat(Step(layer=layer.name, folded=(), operation=operation(added, batch_size)), count)
 
 
 def _own_activation(layer: Layer, batch_size: int) -> Operation:

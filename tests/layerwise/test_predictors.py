@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.algorithms import ALGORITHMS
+from edgeperf.layerwise.algorithms import ALGORITHMS, predictions, regressor
 from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.predictors import OneForAll, PerKind, inliers
 from edgeperf.layerwise.quantities import QUANTITIES, SIZES, one_hot, quantities, quantity_matrix
@@ -139,6 +139,14 @@ def test_scores_against_closed_forms():
     assert found.r2 == pytest.approx(1 - (0.01 + 4) / (((np.array([1, 2, 4]) - 7 / 3) ** 2).sum()))
     with pytest.raises(InvalidInput, match="no rows"):
         score(np.empty(0), np.empty(0))
+
+
+@pytest.mark.parametrize("algorithm", ["ert", "rf", "xgboost", "linear"])
+def test_predictions_are_those_of_the_library(algorithm: str):
+    chance = np.random.default_rng(0)
+    matrix = chance.normal(size=(60, 3))
+    model = regressor(algorithm, 0).fit(matrix, matrix[:, 0] ** 2)
+    assert predictions(model, matrix[::2]) == pytest.approx(model.predict(matrix[::2]), rel=1e-6)
 
 
 def test_unknown_algorithms_are_refused():
