@@ -95,13 +95,14 @@ def operations(
     from edgeperf.layerwise.measurements import read_measured
     from edgeperf.layerwise.measuring import profile_operations
     from edgeperf.layerwise.sampling import sample
-    from edgeperf.layerwise.workloads import EAGER
+    from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING
     from edgeperf.profilers.blocks import BlockPlan
     from edgeperf.profilers.items import expand
 
     networks = [item.load()[0] for item in expand(models, tuple(input_size or ()))]
+    fusion = EAGER_TRAINING if training else EAGER
     wanted = [
-        op for size in batch_size or (1,) for op in sample(networks, count, batch_size=size, fusion=EAGER, seed=seed)
+        op for size in batch_size or (1,) for op in sample(networks, count, batch_size=size, fusion=fusion, seed=seed)
     ]
     plan = replace(BlockPlan(), training=training, least_s=least_s)
     clocks = tuple(gpu_clock or ())
