@@ -18,6 +18,7 @@ import numpy as np
 
 from edgeperf.errors import InvalidInput
 from edgeperf.hardware import gpu
+from edgeperf.layerwise.loops import TRAINING_PASSES
 from edgeperf.layerwise.operations import operation, operation_table
 from edgeperf.layerwise.quantities import Array, quantities
 from edgeperf.layerwise.roofline import Roof, bound_by, roofline_ms
@@ -59,6 +60,8 @@ class LayerCost:
         intensity: floating-point operations per byte moved.
         bound: ``"compute"``, ``"memory"`` or ``"launch"``: which side of the roofline it lies on.
         roofline_ms: the least time that the data sheet allows.
+
+    A training step does the work of a layer three times: forward, gradient of the input, gradient of the weights.
     """
 
     name: str
@@ -82,6 +85,7 @@ class LayerTable:
         network: its name.
         device: where.
         method: how the parts came about.
+        phase: ``"inference"``, or ``"training"`` where latency and energy are those of a training step.
         batch_size: images per pass.
         latency_ms: of the network; the sum of the layers'.
         energy_mj: of the network; the sum of the layers'; None where it is not predicted.
@@ -94,6 +98,7 @@ class LayerTable:
     network: str
     device: str
     method: Method
+    phase: str
     batch_size: int
     latency_ms: float
     energy_mj: float | None
@@ -116,6 +121,7 @@ class LayerTable:
 
 _DISTRIBUTED = "Shares of the whole-network prediction by the surrogate's prices; no layer was measured on this board."
 _PREDICTED = "Each layer predicted from measured operations; the network is their sum."
+_STEP = "Each layer's training step predicted from measured ones, forward and backward; the network is their sum."
 
 
 def distributed(network: Network, surrogates: PricedSurrogates) -> LayerTable:
@@ -145,7 +151,14 @@ def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:
         if energy is not None and each.energy_mj is not None:
             energy[position[each.step.layer]] += each.energy_mj
     found = _table(
-        network, latency, energy, device=cost.device, method="predicted", roof=roof, batch_size=cost.batch_size
+        network,
+        latency,
+        energy,
+        device=cost.device,
+        method="predicted",
+        training=cost.training,
+        roof=roof,
+        batch_size=cost.batch_size,
     )
     return replace(found, latency_ms=cost.latency_ms, energy_mj=cost.energy_mj)
 
@@ -198,12 +211,14 @@ def _table(
     *,
     device: str,
     method: Method,
+    training: bool = False,
     roof: Roof | None = None,
     batch_size: int = 1,
 ) -> LayerTable:
     roof = roof or _roof(device)
     table = operation_table(operation(layer, batch_size) for layer in network.layers)
     counts, least, bound = quantities(table), roofline_ms(table, roof), bound_by(table, roof)
+    passes = TRAINING_PASSES if training else 1.0
     total, total_energy = float(latency.sum()), None if energy is None else float(energy.sum())
     layers = tuple(
         LayerCost(
@@ -214,10 +229,10 @@ def _table(
             latency_share=float(latency[index]) / total,
             energy_mj=None if energy is None else float(energy[index]),
             energy_share=None if energy is None or not total_energy else float(energy[index]) / total_energy,
-            operations=float(counts["operations"][index]),
+            operations=passes * float(counts["operations"][index]),
             intensity=float(counts["intensity"][index]),
             bound=bound[index],
-            roofline_ms=float(least[index]),
+            roofline_ms=passes * float(least[index]),
         )
         for index, layer in enumerate(network.layers)
     )
@@ -225,13 +240,14 @@ def _table(
         network=network.name,
         device=device,
         method=method,
+        phase="training" if training else "inference",
         batch_size=batch_size,
         latency_ms=total,
         energy_mj=total_energy,
         peak_gflops=roof.peak_gflops,
         bandwidth_gb_s=roof.bandwidth_gb_s,
         layers=layers,
-        note=_DISTRIBUTED if method == "distributed" else _PREDICTED,
+        note=_DISTRIBUTED if method == "distributed" else _STEP if training else _PREDICTED,
     )
 
 

@@ -54,12 +54,14 @@ class NetworkCost:
         device: where.
         batch_size: images per pass.
         steps: in network order.
+        training: whether a pass is a training step.
     """
 
     network: str
     device: str
     batch_size: int
     steps: tuple[StepCost, ...]
+    training: bool = False
 
     @property
     def latency_ms(self) -> float:
@@ -125,7 +127,13 @@ class DevicePredictor:
             )
             for index, step in enumerate(found)
         )
-        return NetworkCost(network=network.name, device=self.device, batch_size=self.batch_size, steps=costs)
+        return NetworkCost(
+            network=network.name,
+            device=self.device,
+            batch_size=self.batch_size,
+            steps=costs,
+            training=self.fusion.training,
+        )
 
     def parts(self, network: Network, found: Sequence[Step]) -> tuple[Array, Array | None]:
         """Kernel time (ms) and energy above idle (mJ) per step; equal operations are predicted once."""

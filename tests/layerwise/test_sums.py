@@ -14,6 +14,7 @@ from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.shares import predicted
 from edgeperf.layerwise.stand_ins import as_measured
 from edgeperf.layerwise.sums import DevicePredictor
+from edgeperf.layerwise.workloads import EAGER_TRAINING
 from edgeperf.network.builder import LayerNamespace
 from edgeperf.records import Network
 from tests.layerwise.networks import ROOF, convolution, made_up_table, relu, small_network
@@ -95,6 +96,17 @@ def test_the_table_of_layers_adds_up_and_gives_folded_layers_nothing():
     assert next(layer for layer in table.layers if layer.name == "pad").latency_ms == 0
     assert table.dominant(1)[0].latency_ms == max(layer.latency_ms for layer in table.layers)
     assert sum(table.by_kind().values()) == pytest.approx(1.0)
+
+
+def test_the_table_of_a_training_step_says_so_and_counts_the_work_three_times():
+    network = small_network()
+    once = predicted(network, device().cost(network), ROOF)
+    step = predicted(network, device(fusion=EAGER_TRAINING).cost(network), ROOF)
+    assert (once.phase, step.phase) == ("inference", "training")
+    assert "training step" in step.note
+    assert "training" not in once.note
+    assert [layer.roofline_ms for layer in step.layers] == [3 * layer.roofline_ms for layer in once.layers]
+    assert [layer.operations for layer in step.layers] == [3 * layer.operations for layer in once.layers]
 
 
 def test_a_network_that_runs_nothing_is_refused():

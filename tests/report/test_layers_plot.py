@@ -34,6 +34,7 @@ TABLE = LayerTable(
     network="net <1>",
     device="jetson-tx2",
     method="predicted",
+    phase="inference",
     batch_size=1,
     latency_ms=4.0,
     energy_mj=8.0,
