@@ -185,6 +185,65 @@ def test_a_batch_that_the_export_wrote_into_its_shapes_is_taken_for_one(batch, t
     assert network.layers[-1].output_shape == (512,)
 
 
+def test_pads_that_are_turned_round_while_reading_are_folded(tmp_path):
+    """As PyTorch exports them: last axis first, in pairs, turned round by slices and transpositions of a matrix."""
+    from onnx import helper
+
+    node = helper.make_node
+    nodes = [
+        node("Reshape", ["pads", "pairs"], ["p"]),
+        node("Slice", ["p", "start", "stop", "rows", "back"], ["r"]),
+        node("Transpose", ["r"], ["t"], perm=[1, 0]),
+        node("Reshape", ["t", "all"], ["ends"]),
+        node("Pad", ["x", "ends"], ["y"]),
+    ]
+    weights = {
+        "pads": _ints(0, 5, 0, 3, 0, 0, 0, 0), "pairs": _ints(-1, 2), "start": _ints(-1), "stop": _ints(-(2**63) + 1),
+        "rows": _ints(0), "back": _ints(-1), "all": _ints(-1),
+    }  # fmt: skip
+    network = read_network(_written(tmp_path, onnx_bytes(nodes, (1, 3, 20, 20), weights)))
+    assert network.layers[-1].output_shape == (23, 25, 3)
+
+
+def test_a_table_that_is_gathered_counts_its_own_weights_and_a_mask_none(tmp_path):
+    from onnx import helper
+
+    node = helper.make_node
+    nodes = [
+        node("MatMul", ["coordinates", "w"], ["m"]),
+        node("Relu", ["m"], ["table"]),
+        node("Gather", ["table", "index"], ["flat"], axis=0),
+        node("Reshape", ["flat", "square"], ["bias"]),
+        node("Add", ["x", "bias"], ["a"]),
+        node("ConstantOfShape", ["square"], ["zeros"]),
+        node("ScatterND", ["zeros", "place", "ones"], ["mask"]),
+        node("Add", ["a", "mask"], ["y"]),
+    ]
+    weights = {
+        "coordinates": floats(9, 2), "w": floats(2, 4), "index": _ints(*range(9)).repeat(4)[:9],
+        "square": _ints(1, 4, 3, 3), "place": _ints(0, 0, 0, 0).reshape(1, 4), "ones": floats(1),
+    }  # fmt: skip
+    network = read_network(_written(tmp_path, onnx_bytes(nodes, (1, 4, 3, 3), weights)))
+    assert [layer.kind for layer in network.layers] == ["InputLayer", "Add", "Add"]
+    assert [layer.params for layer in network.layers] == [0, 9 * 2 + 2 * 4, 0]
+
+
+def test_a_token_that_joins_the_image_is_a_weight(tmp_path):
+    from onnx import helper
+
+    nodes = [helper.make_node("Concat", ["token", "x"], ["y"], axis=1)]
+    network = read_network(_written(tmp_path, onnx_bytes(nodes, (1, 49, 16), {"token": floats(1, 1, 16)})))
+    assert (network.layers[-1].output_shape, network.layers[-1].params) == ((50, 16), 16)
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path):
+    from onnx import helper
+
+    nodes = [helper.make_node("Concat", ["token", "x"], ["y"], axis=1)]
+    with pytest.raises(InvalidInput, match="does not fit the others along axis 1"):
+        read_network(_written(tmp_path, onnx_bytes(nodes, (1, 49, 16), {"token": floats(3, 1, 16)})))
+
+
 def test_weights_that_two_nodes_use_count_once(tmp_path):
     from onnx import helper
 

@@ -32,8 +32,9 @@ def _merged(call: Call) -> Shapes:
 
 
 def _held(call: Call) -> int:
-    """Elements of a tensor of weights that takes part, as ONNX graphs hold them; single numbers are no weights."""
-    count = elements(call.config["constant"] or ())
+    """Weights of a tensor that takes part, as ONNX graphs hold them: as stated, else its elements but for one alone."""
+    stated = call.config["weights"]
+    count = elements(call.config["constant"] or ()) if stated is None else int(stated)
     return count if count > 1 else 0
 
 
@@ -47,7 +48,7 @@ def _concatenated(call: Call) -> Shapes:
 
 # A single input is merged with a number that the model holds.
 _MERGE = Kind(
-    parameters={"constant": None},
+    parameters={"constant": None, "weights": None},
     shape=_merged,
     params=_held,
     flops=lambda call: max(len(call.inputs) - 1, 1) * elements(call.output),

@@ -129,8 +129,12 @@ TENSORS: dict[str, Kind] = {
         flops=lambda call: elements(call.input),
         counts="1 per input element",
     ),
-    # Gathers, expansions and transpositions of foreign graphs: elements move, nothing is computed.
-    "Rearrange": Kind(parameters={"output_shape": REQUIRED}, shape=lambda call: (_sizes(call.config["output_shape"]),)),
+    # Gathers, expansions, transpositions of foreign graphs: elements move, weights may join them, nothing is computed.
+    "Rearrange": Kind(
+        parameters={"output_shape": REQUIRED, "weights": 0},
+        shape=lambda call: (_sizes(call.config["output_shape"]),),
+        params=lambda call: int(call.config["weights"]),
+    ),
     "Slice": Kind(parameters={"index": REQUIRED}, shape=_sliced),
     "Split": Kind(parameters={"parts": REQUIRED, "axis": -1}, shape=_split),
     "Stack": Kind(parameters={"axis": 1}, shape=_stacked),

@@ -8,53 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds.elementwise import broadcast
 from edgeperf.network.onnx.model import MAX_VALUES, Constant, OnnxNode
+from edgeperf.network.onnx.shapes import axis_of, gathered, place, reshaped, sliced, squeezed, unsqueezed
 from edgeperf.records import Shape
 
 
 def integers(values: Sequence[int]) -> Constant:
     """A list of integers, as a shape is."""
     return Constant((len(values),), tuple(values), True)
-
-
-def reshaped(source: Shape, target: Sequence[int], *, allow_zero: bool = False) -> Shape:
-    """The shape that ONNX' Reshape gives: 0 copies a size, -1 takes what is left.
-
-    >>> reshaped((1, 7, 7, 64), (0, -1, 64))
-    (1, 49, 64)
-    """
-    if len(target) > 16:
-        raise InvalidInput(f"it reshapes to {len(target)} dimensions")
-    sizes = [
-        source[at] if size == 0 and not allow_zero and at < len(source) else size for at, size in enumerate(target)
-    ]
-    known = math.prod(size for size in sizes if size != -1)
-    if sizes.count(-1) == 1 and known > 0:
-        sizes[sizes.index(-1)] = math.prod(source) // known
-    if min(sizes, default=0) < 0 or math.prod(sizes) != math.prod(source):
-        raise InvalidInput(f"a tensor of shape {source} cannot become {tuple(target)}")
-    return tuple(sizes)
-
-
-def sliced(size: int, start: int, stop: int, step: int) -> range:
-    """The positions that ONNX' Slice takes along one dimension."""
-    if step == 0:
-        raise InvalidInput("a slice has a step of 0")
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-    start, stop = (max(min(each + size if each < 0 else each, high), low) for each in (start, stop))
-    return range(start, stop, step)
-
-
-def axis_of(axis: Any, rank: int) -> int:
-    """An axis, counted from either end, as a position."""
-    if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise InvalidInput(f"the axis {axis!r} does not exist in {rank} dimensions")
-    return axis % rank
 
 
 def fold(node: OnnxNode, inputs: Sequence[Constant | None]) -> Constant | None:
@@ -66,8 +33,10 @@ def fold(node: OnnxNode, inputs: Sequence[Constant | None]) -> Constant | None:
     rule = _RULES.get(node.operator)
     if rule is None or not inputs or inputs[0] is None:
         return None
+    known = [each for each in inputs if each is not None]
     try:
-        return rule(node, [each for each in inputs if each is not None])
+        # Bounded, so that no chain of sums grows without end.
+        return replace(rule(node, known), computed_from=min(sum(each.weights for each in known), 2**48))
     except (ZeroDivisionError, OverflowError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -140,20 +109,6 @@ def stated_axes(
     return tuple(axes) if axes is not None else None
 
 
-def squeezed(shape: Shape, axes: Sequence[int] | None) -> Shape:
-    """`shape` without the given axes, or without all of size 1."""
-    gone = {axis_of(axis, len(shape)) for axis in axes} if axes is not None else None
-    return tuple(size for axis, size in enumerate(shape) if (axis not in gone if gone is not None else size != 1))
-
-
-def unsqueezed(shape: Shape, axes: Sequence[int]) -> Shape:
-    """`shape` with a size of 1 at each of `axes` of the result."""
-    rank = len(shape) + len(axes)
-    places = {axis_of(axis, rank) for axis in axes}
-    rest = iter(shape)
-    return tuple(1 if axis in places else next(rest) for axis in range(rank))
-
-
 def _reshape(node: OnnxNode, inputs: list[Constant]) -> Shape:
     target = inputs[1].values
     if target is None:
@@ -170,11 +125,6 @@ def _concatenated(node: OnnxNode, inputs: list[Constant]) -> Constant:
     if len(shape) != 1 or any(each.values is None for each in inputs) or total > MAX_VALUES:
         return Constant(shape, None, whole)
     return Constant(shape, tuple(value for each in inputs for value in each.values or ()), whole)
-
-
-def gathered(shape: Shape, indices: Shape, axis: int) -> Shape:
-    """Shape of ONNX' Gather."""
-    return (*shape[:axis], *indices, *shape[axis + 1 :])
 
 
 def _gather(node: OnnxNode, inputs: list[Constant]) -> Constant:
@@ -206,16 +156,23 @@ def _slice(node: OnnxNode, inputs: list[Constant]) -> Constant:
     data = inputs[0]
     ranges = slice_ranges(node, data.shape, inputs)
     shape = tuple(map(len, ranges))
-    if len(shape) != 1 or data.values is None:
+    if data.values is None:
         return Constant(shape, None, data.is_integer)
-    return Constant(shape, tuple(data.values[at] for at in ranges[0]), data.is_integer)
+    return Constant(shape, tuple(data.values[place(at, data.shape)] for at in product(*ranges)), data.is_integer)
 
 
 def _transposed(node: OnnxNode, inputs: list[Constant]) -> Constant:
     (data,) = inputs
-    order = node.attributes.get("perm") or tuple(reversed(range(len(data.shape))))
-    shape = tuple(data.shape[axis_of(axis, len(data.shape))] for axis in order)
-    return Constant(shape, data.values if len(shape) < 2 else None, data.is_integer)
+    rank = len(data.shape)
+    order = tuple(axis_of(axis, rank) for axis in node.attributes.get("perm") or reversed(range(rank)))
+    if sorted(order) != list(range(rank)):
+        raise InvalidInput(f"it arranges {rank} axes as {order}")
+    shape = tuple(data.shape[axis] for axis in order)
+    if data.values is None:
+        return Constant(shape, None, data.is_integer)
+    back = [order.index(axis) for axis in range(rank)]
+    places = (tuple(at[axis] for axis in back) for at in product(*map(range, shape)))
+    return Constant(shape, tuple(data.values[place(at, data.shape)] for at in places), data.is_integer)
 
 
 def _filled(node: OnnxNode, inputs: list[Constant]) -> Constant:
@@ -249,6 +206,18 @@ def _product(_: OnnxNode, inputs: list[Constant]) -> Constant:
     return Constant((), (math.prod(values),) if values is not None else None, inputs[0].is_integer)
 
 
+def _shape_alone(_: OnnxNode, inputs: list[Constant]) -> Constant:
+    """Masks that are filled slice by slice, tables that small networks compute: no shape depends on their values."""
+    return Constant(inputs[0].shape, None, inputs[0].is_integer)
+
+
+def _multiplied(_: OnnxNode, inputs: list[Constant]) -> Constant:
+    one, other = (each.shape for each in inputs)
+    if len(one) < 2 or len(other) < 2 or one[-1] != other[-2]:
+        raise InvalidInput(f"constants of shapes {one} and {other} have no product")
+    return Constant((*broadcast((one[:-2], other[:-2])), one[-2], other[-1]), None, False)
+
+
 _RULES: Final[Mapping[str, Callable[[OnnxNode, list[Constant]], Constant]]] = {
     "Add": _elementwise(lambda one, other: one + other),
     "Sub": _elementwise(lambda one, other: one - other),
@@ -268,6 +237,7 @@ _RULES: Final[Mapping[str, Callable[[OnnxNode, list[Constant]], Constant]]] = {
     "Abs": _elementwise(abs),
     "Floor": _elementwise(math.floor),
     "Ceil": _elementwise(math.ceil),
+    "Pow": _elementwise(math.pow),
     "Sqrt": _elementwise(lambda one: one**0.5),
     "Reciprocal": _elementwise(lambda one: 1 / one),
     "Cast": _cast,
@@ -283,6 +253,8 @@ _RULES: Final[Mapping[str, Callable[[OnnxNode, list[Constant]], Constant]]] = {
     "Range": _range,
     "Expand": _expanded,
     "ReduceProd": _product,
+    "MatMul": _multiplied,
+    **dict.fromkeys(("ScatterND", "Relu", "Sigmoid", "Tanh", "Exp", "Log", "Clip"), _shape_alone),
 }
 
 FOLDABLE: Final = frozenset(_RULES)

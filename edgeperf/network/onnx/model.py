@@ -32,11 +32,21 @@ class Constant:
         shape: () for a scalar.
         values: its elements in order where they are few, else None.
         is_integer: whether it holds integers, as shapes and indices do and weights do not.
+        computed_from: number of weights that it was computed from, as a gathered table is; None where it is stored.
     """
 
     shape: Shape
     values: tuple[Any, ...] | None
     is_integer: bool
+    computed_from: int | None = None
+
+    @property
+    def weights(self) -> int:
+        """Number of weights that it stands for; a single number is none."""
+        if self.computed_from is not None:
+            return self.computed_from
+        count = math.prod(self.shape)
+        return count if count > 1 and not self.is_integer else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds.elementwise import broadcast
-from edgeperf.network.onnx.folding import axis_of, gathered, reshaped, slice_ranges, squeezed, stated_axes, unsqueezed
+from edgeperf.network.onnx.folding import slice_ranges, stated_axes
 from edgeperf.network.onnx.model import Constant
+from edgeperf.network.onnx.shapes import axis_of, gathered, reshaped, squeezed, unsqueezed
 from edgeperf.network.onnx.values import Emission, Op, Value, position, recorded
 from edgeperf.records import Shape
 
@@ -41,8 +42,13 @@ def _reshape(op: Op) -> Emission | Value:
     target = op.numbers(1, "shape")
     if target is None:
         raise InvalidInput("its new shape is missing")
-    target = _for_one_image(op, target)
-    return _reshape_to(op, reshaped(op.data.shape, target, allow_zero=bool(op.attribute("allowzero", 0))))
+    try:
+        shape = reshaped(op.data.shape, _for_one_image(op, target), allow_zero=bool(op.attribute("allowzero", 0)))
+    except InvalidInput as error:
+        if op.batch == 1:
+            raise
+        raise InvalidInput(f"{error}; its shapes hold a batch of {op.batch}, export it with a batch of 1") from None
+    return _reshape_to(op, shape)
 
 
 def _for_one_image(op: Op, target: tuple[int, ...]) -> tuple[int, ...]:
@@ -114,7 +120,9 @@ def _concat(op: Op) -> Emission:
     first = any(value.channels_first for value in values)
     inputs = tuple((value, recorded(value.shape, first)) for value in values)
     if axis == 0 or shape[0] != 1 or len(values) < len(edges):
-        return Emission("Rearrange", {"output_shape": recorded(shape, first)}, inputs, (shape,), first)
+        weights = sum(edge.weights for edge in edges if isinstance(edge, Constant))
+        config = {"output_shape": recorded(shape, first), "weights": weights}
+        return Emission("Rearrange", config, inputs, (shape,), first)
     return Emission("Concatenate", {"axis": position(axis, rank, first)}, inputs, (shape,), first)
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from edgeperf.errors import InvalidInput
 from edgeperf.network.kinds.elementwise import broadcast
-from edgeperf.network.onnx.folding import axis_of
 from edgeperf.network.onnx.model import Constant
+from edgeperf.network.onnx.shapes import axis_of
 from edgeperf.network.onnx.values import Emission, Op, Value, recorded
 from edgeperf.records import Shape
 
@@ -49,8 +49,10 @@ def _merge(kind: str) -> Callable[[Op], Emission]:
         if not first and len(shape) > 2 and not any(len(value.shape) == len(shape) for value in values):
             first = op.channels_first
         inputs = tuple((value, _view(value.shape, len(shape), first)) for value in values)
-        held = [_view(edge.shape, len(shape), first) for edge in edges if isinstance(edge, Constant)]
-        config = {"constant": broadcast(tuple(held)) if held else None} if kind != "Where" else {}
+        constants = [edge for edge in edges if isinstance(edge, Constant)]
+        held = tuple(_view(edge.shape, len(shape), first) for edge in constants)
+        weights = sum(edge.weights for edge in constants)
+        config = {"constant": broadcast(held) if held else None, "weights": weights} if kind != "Where" else {}
         return Emission(kind, config, inputs, (shape,), first, _name_of_constant(op))
 
     return emitted
@@ -99,7 +101,7 @@ def _matmul(op: Op) -> Emission:
         if _strips_alike(one.shape, other.shape):
             return Emission("MatMul", {}, inputs, (shape,), False)
     inputs = tuple((value, recorded(value.shape, False)) for value in op.computed())  # type: ignore[assignment]
-    held = sum(_elements(edge.shape) for edge in (one, other) if isinstance(edge, Constant))
+    held = sum(edge.weights for edge in (one, other) if isinstance(edge, Constant))
     config = {"output_shape": recorded(shape, False), "macs": macs, "params": held}
     return Emission("Declared", config, inputs, (shape,), False, _name_of_constant(op))
 
@@ -138,7 +140,7 @@ def _einsum(op: Op) -> Emission:
         ):
             raise InvalidInput(f"its equation {equation!r} does not fit its inputs")
     shape = tuple(sizes.get(label, 0) for label in target)
-    held = sum(_elements(edge.shape) for edge in edges if isinstance(edge, Constant))
+    held = sum(edge.weights for edge in edges if isinstance(edge, Constant))
     macs = _elements(tuple(sizes.values())) if len(edges) > 1 else 0
     config = {"output_shape": recorded(shape, False), "macs": macs, "params": held}
     inputs = tuple((value, recorded(value.shape, False)) for value in op.computed())
