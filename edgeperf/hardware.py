@@ -230,6 +230,8 @@ _CHECKED = {"a100-40gb", "a100-40gb-sxm4", "a100-80gb", "h100", "p100", "v100"}
 ALIASES: dict[str, str] = {
     "1080ti": "gtx-1080-ti",
     "2080ti": "rtx-2080-ti",
+    "agx-xavier": "jetson-agx-xavier",
+    "nano": "jetson-nano",
     "nvidia a100 80gb pcie": "a100-80gb",
     "nvidia a100-pcie-40gb": "a100-40gb",
     "nvidia a100-sxm4-40gb": "a100-40gb-sxm4",
@@ -243,8 +245,9 @@ ALIASES: dict[str, str] = {
     "tesla v100-pcie-32gb": "v100",
     "titan_rtx": "titan-rtx",
     "titanxp": "titan-xp",
+    "tx2": "jetson-tx2",
 }
-"""Names that drivers and public tables use (lower case) → ours."""
+"""Names that drivers, public tables and people use (lower case) → ours."""
 
 
 def _spec(row: _Row, integrated: bool) -> GpuSpec:

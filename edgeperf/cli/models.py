@@ -13,6 +13,8 @@ from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.units import BYTES_PER_MIB, METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from edgeperf.records import Estimate
 
 
@@ -78,6 +80,8 @@ def predict(
     networks = [read(model, input_size, declared) for model in models]
     boards = [load(name, surrogates) for name in device]
     estimates = [found for network in networks for board in boards for found in board.estimate(network)]
+    for remark in _too_large(estimates):
+        note(remark)
     if json:
         print_json({"estimates": [estimate.to_dict() for estimate in estimates]})
         return
@@ -87,6 +91,20 @@ def predict(
         (_estimate_row(estimate) for estimate in estimates),
         left=3,
     )
+
+
+def _too_large(estimates: Sequence[Estimate]) -> Iterator[str]:
+    """A remark for every network that needs more memory than its board has."""
+    from edgeperf.hardware import GPUS
+
+    for found in estimates:
+        spec = GPUS.get(found.device)
+        if spec is not None and found.metric == "memory_mib" and found.value > 1024 * spec.memory_gib:
+            needed = METRICS[found.metric].format(found.value)
+            yield (
+                f"{found.network} needs {needed}, more than the {spec.memory_gib:g} GiB of a {spec.title}: it would "
+                "swap or be stopped there. Take a smaller input or a smaller variant."
+            )
 
 
 def _exact(value: float) -> float:

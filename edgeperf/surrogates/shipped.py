@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from edgeperf.errors import IncompatibleData, InvalidInput
+from edgeperf.hardware import ALIASES
 from edgeperf.network import FEATURE_NAMES, FEATURE_SCHEMA, read_network
 from edgeperf.network import features as features_of
 from edgeperf.records import Estimate, Features, Network
@@ -156,12 +157,16 @@ def devices(folder: Path | None = None) -> list[str]:
 def load(device: str, folder: Path | str | None = None) -> SurrogateSet:
     """The surrogates of a device that are shipped in the package, or those in `folder`.
 
+    Short names of the boards (``"nano"``, ``"tx2"``, ``"agx-xavier"``) are understood.
+
     Raises:
         InvalidInput: there are none for that device.
     """
     place = None if folder is None else Path(folder)
     if place is not None and not place.is_dir():
         raise InvalidInput(f"No folder {place}. Expected one that `edgeperf train` wrote.")
+    if device not in devices(place):
+        device = ALIASES.get(device.strip().lower(), device)
     paths = [path for name, path in _files(place) if name == device]
     if not paths:
         raise InvalidInput(

@@ -54,6 +54,18 @@ def test_a_larger_input_costs_more(edgeperf: Run, mobilenet_v2: Path) -> None:
     assert latency("448") > 2 * latency("224")
 
 
+def test_a_network_beyond_the_memory_of_its_board_is_remarked_on(edgeperf: Run, mobilenet_v2: Path) -> None:
+    large = edgeperf("predict", mobilenet_v2, "--device", "jetson-nano", "--input-size", "8192", "--json")
+    assert "more than the 4 GiB of a Jetson Nano" in large.stderr
+    assert json.loads(large.stdout)["estimates"]
+    assert "GiB" not in edgeperf("predict", mobilenet_v2, "--device", "jetson-nano").stderr
+
+
+def test_boards_have_short_names(edgeperf: Run, mobilenet_v2: Path) -> None:
+    found = json.loads(edgeperf("predict", mobilenet_v2, "--device", "Nano", "--device", "tx2", "--json").stdout)
+    assert {estimate["device"] for estimate in found["estimates"]} == {"jetson-nano", "jetson-tx2"}
+
+
 def test_what_the_tables_show_is_complete(edgeperf: Run, mobilenet_v2: Path) -> None:
     assert "3,538,984" in edgeperf("features", mobilenet_v2).stdout
     assert "block_16_project_BN" in edgeperf("layers", mobilenet_v2).stdout
