@@ -152,11 +152,13 @@ def graph(name: str, input_size: int, *, training: bool, folder: Path | None) ->
 
 def _rows(on: Measured, measured: pd.DataFrame, graphs: Path | None) -> list[dict[str, Any]]:
     training = on.training
-    known = [
-        (row, network)
-        for row in measured.drop_duplicates(["network", "input_size", "latency_ms"]).itertuples()
-        if (network := graph(row.network, row.input_size, training=training, folder=graphs)) is not None
+    distinct = measured.drop_duplicates(["network", "input_size", "latency_ms"])
+    read = [
+        (row, graph(row.network, row.input_size, training=training, folder=graphs)) for row in distinct.itertuples()
     ]
+    known = [(row, network) for row, network in read if network is not None]
+    if missing := sorted({row.network for row, network in read if network is None}):
+        print(f"Left out for want of a graph, which --graphs can give: {', '.join(missing)}.")
     base = on.predictor()
     fusion = EAGER_TRAINING if training else EAGER
     counts = np.array([len(steps(network, fusion=fusion)) for _, network in known])
