@@ -46,6 +46,10 @@ def quantities(table: pd.DataFrame) -> dict[str, Array]:
     found["tile_fill"] = np.where(weighted, found["macs"] / np.maximum(1.0, padded), 0.0)
     found["bytes"] = 4 * (found["input_elements"] + found["weights"] + found["output_elements"])
     found["intensity"] = found["operations"] / found["bytes"]
+    # A bias is one more kernel to launch.
+    found["has_bias"] = weighted & (
+        found["weights"] * found["batch_size"] * found["out_height"] * found["out_width"] > found["macs"]
+    )
     found["odd_width"] = found["out_width"] % 2
     found["prime_width"] = _is_prime(found["out_width"])
     return found
@@ -54,7 +58,7 @@ def quantities(table: pd.DataFrame) -> dict[str, Array]:
 QUANTITIES: tuple[str, ...] = (
     *ATTRIBUTES,
     *SIZES,
-    *("rows", "columns", "depth", "tiles", "tile_fill", "bytes", "intensity", "odd_width", "prime_width"),
+    *("rows", "columns", "depth", "tiles", "tile_fill", "bytes", "intensity", "has_bias", "odd_width", "prime_width"),
 )
 """Names of all quantities, in the order of `quantity_matrix`."""
 

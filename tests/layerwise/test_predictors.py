@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,16 @@ def test_quantities_of_a_convolution_are_those_of_its_matrix_product():
     assert found["operations"] == 2 * 14 * 14 * 64 * 9 * 32
     assert found["tiles"] == 2  # 196 rows in tiles of 128, 64 columns in one of 64
     assert 0 < found["tile_fill"] <= 1
+
+
+def test_a_bias_is_told_from_the_weights_of_a_product():
+    conv = convolution()
+    biased = replace(conv, weights=conv.weights + conv.out_channels)
+    norm = replace(relu(), kind="BatchNormalization", weights=4 * 32)
+    grouped = replace(conv, groups=2, weights=conv.weights // 2, macs=conv.macs // 2)
+    batch = replace(conv, batch_size=8, macs=8 * conv.macs)
+    table = operation_table([conv, biased, norm, grouped, batch])
+    assert quantities(table)["has_bias"].tolist() == [False, True, False, False, False]
 
 
 def test_every_quantity_is_finite_for_every_kind():
