@@ -4,7 +4,8 @@
 
 Groups are module and input shape, so repeats of an operation never stand on both sides of a split. The thesis does not
 state how its folds were drawn; a row "ungrouped" shows what random folds would report on the same rows. "physical" is
-`edgeperf.layerwise.corrected`; its terms were chosen on other tables, and it was taken up after a look at these.
+`edgeperf.layerwise.corrected`; its terms were chosen on other tables. That, and the quantity `has_bias`, were taken up
+after a look at these.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ The host's time per operation is learned from the other networks in all three. I
 operations of one network were measured; what they take is learned as a ratio to the A30's, where many were. Networks
 are torchvision's (`benchmarks/torchvision_networks`), or ``NAME.onnx``, ``NAME.keras`` or ``NAME.json`` in `--graphs`.
 Networks that the thesis held out teach nothing and are summed up by themselves, where the data hold them.
+
+What a training step does beside its layers (`edgeperf.layerwise.stand_ins`, `loops`) follows from how automatic
+differentiation works; of several ways to treat operations near the host's floor, the one kept erred least here.
 """
 
 from __future__ import annotations

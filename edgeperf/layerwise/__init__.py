@@ -8,10 +8,11 @@
 
 * `operations`, `workloads`: layers → operations with counts, by stated fusion rules;
 * `quantities`, `algorithms`, `predictors`, `rivals`: operations → predicted labels;
-* `loops`, `sums`, `fitting`: operations measured alone → networks;
+* `loops`, `stand_ins`, `sums`, `fitting`: operations measured alone → networks;
 * `singles`, `sampling`, `measuring`, `measurements`: which operations to measure, where, and what came out;
 * `study`, `hints`: how many are enough, and which are slower than their like;
-* `hardware_features`, `physical`, `crossing`: from measured GPUs to others;
+* `physical`, `corrected`: what a GPU's data sheet explains, and what one GPU's measurements add to it;
+* `hardware_features`, `crossing`: from measured GPUs to others;
 * `shares`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
 * `clocks`: time, power and energy over GPU clocks, and the best clock;
 * `tables`: published measurements in one form.

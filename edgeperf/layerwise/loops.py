@@ -73,7 +73,7 @@ class Loop:
             alone_ms: measured or predicted in the loop.
             power_mw: likewise; None where power was not measured, and then there is no energy.
             roofline_ms: of one pass.
-            reads_image: whether the operation reads the network's input.
+            reads_image: whether the operation has weights and reads the network's input.
         """
         own = np.maximum(alone_ms - self._leaf_ms(table), _LEAST_SHARE * alone_ms)
         floor = np.array([self.floor_ms.get(kind, 0.0) for kind in table["kind"]])

@@ -155,5 +155,9 @@ class DevicePredictor:
 
 
 def _reads(step: Step, layers: Mapping[str, Layer], images: frozenset[str]) -> bool:
-    """Whether the step reads an input of the network, directly or through what is folded into it."""
-    return any(name in images for part in (step.layer, *step.folded) for name in layers[part].inputs)
+    """Whether the step has weights and reads an input of the network, directly or through what is folded into it.
+
+    A sum of gradients belongs to a layer that may read the image, and has no weights of its own.
+    """
+    reads = any(name in images for part in (step.layer, *step.folded) for name in layers[part].inputs)
+    return reads and step.operation.weights > 0

@@ -129,7 +129,9 @@ def test_without_a_stand_in_nothing_is_replaced():
     assert as_measured(table, frozenset({"Conv2D"}), training=True).equals(table)
 
 
-@pytest.mark.parametrize(("kind", "inputs", "passes"), [("Add", 2, 3), ("Concatenate", 1, 2), ("gelu", 1, 5)])
+@pytest.mark.parametrize(
+    ("kind", "inputs", "passes"), [("Add", 2, 3), ("Concatenate", 1, 2), ("gelu", 1, 5), ("Multiply", 1, 8)]
+)
 def test_a_stand_in_moves_the_bytes_of_a_training_step(kind: str, inputs: int, passes: int):
     elements = 32 * 14 * 14 * 100
     operation = replace(relu(14, 100), kind=kind, inputs=inputs, output_elements=elements)
@@ -155,6 +157,18 @@ def test_leaf_gradients_come_off_and_the_image_needs_no_gradient():
     )
     assert first[0] == pytest.approx(inside[0] * 2 / 3)
     assert less[0] == pytest.approx(energy[0] * 2 / 3)
+
+
+def test_gradients_added_up_behind_the_first_convolution_are_whole():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.Conv2D(4, 1, name="first")(image)
+    network = layers.Model(image, layers.Add()([layers.ReLU()(x), x]))
+    found = device(fusion=EAGER_TRAINING, loop=Loop(passes=3.0)).cost(network)
+    first = {each.step.operation.kind: each.latency_ms for each in found.steps if each.step.layer == "first"}
+    assert first["Conv2D"] == pytest.approx(2 / 3 * 8 * 8 * 4 / 1000)
+    # Three passes stand in for relu's five, over a tensor of as many elements.
+    assert first["Add"] == pytest.approx(3 / 5 * 8 * 8 * 4 / 1000, rel=0.01)
 
 
 def test_an_operation_near_its_floor_needs_the_roofline_at_most():
