@@ -1,6 +1,7 @@
 """The page of a search: what stands in it, and what a browser makes of it."""
 
 import html.parser
+import itertools
 import json
 import re
 from pathlib import Path
@@ -158,6 +159,21 @@ def test_rows_and_column_heads_work_by_keyboard(browser, tmp_path):
     page.focus("tr[data-network=net-6] th button")
     page.keyboard.press("Enter")
     assert page.locator("tr.selected").get_attribute("data-network") == "net-6"
+
+
+@pytest.mark.slow
+def test_names_of_known_networks_cover_each_other_nowhere_and_follow_the_zoom(browser, tmp_path):
+    crowded = [point(3, network=f"Known network {number}", accuracy=61 + number / 50) for number in range(12)]
+    page = opened(browser, written(tmp_path, document(references=crowded)))
+    boxes = "[...document.querySelectorAll('#plot .annotation-text')].map(e => e.getBoundingClientRect().toJSON())"
+    named = page.evaluate(boxes)
+    assert len(named) >= 6
+    for one, other in itertools.combinations(named, 2):
+        apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+        assert apart or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+    page.evaluate("Plotly.relayout('plot', {'xaxis.range': [0.5, 0.6], 'yaxis.range': [61.09, 61.25]})")
+    page.wait_for_function("document.querySelectorAll('#plot .annotation-text').length == 7")
+    assert page.failed == []
 
 
 @pytest.mark.slow

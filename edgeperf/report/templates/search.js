@@ -36,6 +36,50 @@
     array: points.map((point) => half(point, key, 1)), arrayminus: points.map((point) => half(point, key, 0)),
   });
 
+  const MARGIN = { l: 64, r: 20, t: 16, b: 72 };
+  const NAME_SIZE = 11;
+  const MARK = 8;
+  // Across and down; first to where the front is not, when less is better across and more is better up.
+  const SIDES = [[1, 0], [1, 1], [0, 1], [-1, 1], [1, -1], [-1, 0], [0, -1], [-1, -1]];
+  const DISTANCES = [0, 14, 28, 42, 56];
+
+  // Names of known networks, each as near as it can be without covering another name or a network, behind a thin line
+  // where that is not beside its mark. One that fits nowhere is left to the pointer.
+  function names(xView, yView) {
+    const width = plot.clientWidth - MARGIN.l - MARGIN.r, height = plot.clientHeight - MARGIN.t - MARGIN.b;
+    const along = (key, view, point) => (view.type === "log" ? Math.log10(point.numbers[key]) : point.numbers[key]);
+    const share = (at, { range: [low, high] }) => (at - low) / (high - low);
+    const place = (point) => {
+      const at = [along(xAxis.value, xView, point), along(yAxis.value, yView, point)];
+      return { at, x: share(at[0], xView) * width, y: (1 - share(at[1], yView)) * height };
+    };
+    const inside = ([left, top, right, bottom]) => left >= 0 && top >= 0 && right <= width && bottom <= height;
+    const mark = ({ x, y }) => [x - MARK / 2, y - MARK / 2, x + MARK / 2, y + MARK / 2];
+    const known = references.map(place);
+    const taken = [...known, ...points.map(place)].map(mark).filter(inside);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;
+    const free = (one) => taken.every((other) => one[2] < other[0] || one[0] > other[2] || one[3] < other[1] || one[1] > other[3]);
+    return references.flatMap((point, index) => {
+      const { at, x, y } = known[index], wide = pen.measureText(point.network).width, high = 1.2 * NAME_SIZE;
+      if (!inside(mark(known[index]))) return [];
+      for (const distance of DISTANCES) {
+        for (const [across, down] of SIDES) {
+          const ax = across * (distance + MARK + wide / 2), ay = down * (distance + MARK + high / 2);
+          const box = [x + ax - wide / 2, y + ay - high / 2, x + ax + wide / 2, y + ay + high / 2];
+          if (!inside(box) || !free(box)) continue;
+          taken.push(box);
+          return [{
+            x: at[0], y: at[1], ax, ay, text: point.network, captureevents: false, borderpad: 0, standoff: MARK / 2,
+            font: { size: NAME_SIZE, color: colour("--reference") },
+            showarrow: true, arrowhead: 0, arrowwidth: 0.75, arrowcolor: distance ? colour("--reference") : "rgba(0,0,0,0)",
+          }];
+        }
+      }
+      return [];
+    });
+  }
+
   function traces() {
     const x = xAxis.value, y = yAxis.value;
     const order = points.map((_, index) => index).sort((a, b) => points[a].numbers[x] - points[b].numbers[x]);
@@ -72,16 +116,14 @@
       });
     }
     if (references.length) {
-      const place = { x: references.map((point) => point.numbers[x]), y: references.map((point) => point.numbers[y]) };
       found.push({
-        type: "scatter", mode: "text", hoverinfo: "skip", showlegend: false, ...place,
-        text: references.map((point) => `  ${point.network}`), textposition: "bottom right",
-        textfont: { size: 11, color: colour("--reference") },
-      });
-      found.push({
-        type: "scattergl", mode: "markers", name: "known networks", ...place,
+        type: "scattergl", mode: "markers", name: "known networks",
+        x: references.map((point) => point.numbers[x]), y: references.map((point) => point.numbers[y]),
         customdata: references.map(hover), hovertemplate: "%{customdata}<extra></extra>",
-        marker: { size: 8, color: colour("--reference"), symbol: references.map((point) => (point.in_range ? "diamond" : "diamond-open")) },
+        marker: {
+          size: MARK, color: colour("--reference"), line: { width: 1.5, color: colour("--reference") },
+          symbol: references.map((point) => (point.in_range ? "diamond" : "diamond-open")),
+        },
       });
     }
     return found;
@@ -105,9 +147,9 @@
   });
 
   function draw() {
+    const xaxis = axis(xAxis.value, logX.checked), yaxis = axis(yAxis.value, false);
     const layout = {
-      ...common(), margin: { l: 64, r: 20, t: 16, b: 72 }, hovermode: "closest",
-      xaxis: axis(xAxis.value, logX.checked), yaxis: axis(yAxis.value, false),
+      ...common(), margin: MARGIN, hovermode: "closest", xaxis, yaxis, annotations: names(xaxis, yaxis),
       legend: { orientation: "h", x: 1, xanchor: "right", y: 0.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     };
     Plotly.react(plot, traces(), layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"] });
@@ -161,6 +203,10 @@
   plot.on("plotly_click", (event) => {
     const hit = event.points.find((point) => point.data.meta === "front");
     if (hit) select(hit.pointIndex);
+  });
+  plot.on("plotly_relayout", (change) => {
+    // Not for annotations themselves, which come back here.
+    if (!("annotations" in change)) Plotly.relayout(plot, { annotations: names(plot.layout.xaxis, plot.layout.yaxis) });
   });
   plot.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
