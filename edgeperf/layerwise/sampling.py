@@ -6,6 +6,7 @@ groups, depthwise and dilation, pooling by window, dense layers drawn at random.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from edgeperf.records import Network
 _GROUPS = (2, 4, 8)
 _DILATIONS = (2, 3)
 _WINDOWS = (2, 3, 5)
+_NARROWEST = 8
 
 
 def sample(networks: Sequence[Network], count: int, *, batch_size: int, fusion: Fusion, seed: int) -> list[Operation]:
@@ -36,22 +38,24 @@ def sample(networks: Sequence[Network], count: int, *, batch_size: int, fusion: 
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
     varied = [other for op in own for other in _variations(op)]
     chance.shuffle(varied)
-    dense = _drawn_dense(own, batch_size, chance)
     share = max(1, count * 3 // 5)
     kept = own if len(own) <= share else [own[index * len(own) // share] for index in range(share)]
     found = dict.fromkeys([_identity(batch_size), *kept, *varied[: count // 4]])
+    dense = _drawn_dense(own, batch_size, chance, count - len(found))
     while len(found) < count:
         found.setdefault(next(dense))
     return list(found)[:count]
 
 
 def can_stand_alone(op: Operation) -> bool:
-    """Whether `edgeperf.layerwise.singles` can build the operation."""
+    """Whether `edgeperf.layerwise.singles` can build the operation, and what it builds is that one.
+
+    An operation leaves some settings out: unequal strides, say, or the axis of a concatenation.
+    """
     try:
-        single_network(op)
+        return _alone(op) == op
     except InvalidInput:
         return False
-    return True
 
 
 def _identity(batch_size: int) -> Operation:
@@ -86,10 +90,12 @@ def _variations(op: Operation) -> Iterator[Operation]:
             continue
 
 
-def _drawn_dense(own: list[Operation], batch_size: int, chance: random.Random) -> Iterator[Operation]:
+def _drawn_dense(own: list[Operation], batch_size: int, chance: random.Random, needed: int) -> Iterator[Operation]:
+    """Dense layers within the networks' widths, or as much wider that half of the drawn ones are new."""
     widest = max((op.in_channels for op in own if op.kind == "Dense"), default=2048)
+    widest = max(widest, _NARROWEST + math.isqrt(2 * max(0, needed + len(own))))
     while True:
-        features, units = chance.randint(8, max(8, widest)), chance.randint(8, max(8, widest))
+        features, units = chance.randint(_NARROWEST, widest), chance.randint(_NARROWEST, widest)
         yield _alone(
             Operation(
                 kind="Dense",

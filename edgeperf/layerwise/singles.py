@@ -5,6 +5,7 @@ The definition is written against a namespace of layers, like the families of `e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,13 +42,30 @@ def single(layers: Any, op: Operation) -> Any:
 
 
 def input_shapes(op: Operation) -> tuple[Shape, ...]:
-    """Shapes of the inputs without batch; a concatenation has equal parts."""
-    channels = op.in_channels
-    if op.in_width > 1 or op.kernel_height:
-        shape: Shape = (op.in_height, op.in_width, channels)
-    else:
-        shape = (op.in_height, channels) if op.in_height > 1 else (channels,)
-    return (shape,) * op.inputs
+    """Shapes of the inputs without batch.
+
+    An operation knows its first input and how much it reads in all. The other parts of a concatenation share its
+    remaining channels evenly; another factor is as large as the output, or one number per channel.
+    """
+    first = _shape(op, op.in_height, op.in_width, op.in_channels)
+    further = op.inputs - 1
+    if not further:
+        return (first,)
+    if op.kind == "Concatenate":
+        share, left = divmod(op.out_channels - op.in_channels, further)
+        return (first, *((*first[:-1], share + (part < left)) for part in range(further)))
+    elements = (op.input_elements // op.batch_size - math.prod(first)) // further
+    whole = _shape(op, op.out_height, op.out_width, op.out_channels)
+    narrow = (*(1 for _ in whole[:-1]), op.out_channels)
+    if first != whole and math.prod(first) == op.out_channels:
+        first = narrow
+    return (first, *(narrow if elements == op.out_channels else whole for _ in range(further)))
+
+
+def _shape(op: Operation, height: int, width: int, channels: int) -> Shape:
+    if width > 1 or op.kernel_height:
+        return height, width, channels
+    return (height, channels) if height > 1 else (channels,)
 
 
 def _padded(layers: Any, op: Operation, x: Tensor) -> tuple[Tensor, str]:
@@ -72,7 +90,7 @@ def _conv(layers: Any, op: Operation, tensors: list[Tensor]) -> Tensor:
     bias = op.weights > op.kernel_height * op.kernel_width * op.in_channels // op.groups * op.out_channels
     settings = {"strides": op.stride, "padding": padding, "dilation_rate": op.dilation, "use_bias": bias}
     if op.kind == "DepthwiseConv2D":
-        return layers.DepthwiseConv2D(kernel, **settings)(x)
+        return layers.DepthwiseConv2D(kernel, depth_multiplier=op.out_channels // op.in_channels, **settings)(x)
     return layers.Conv2D(op.out_channels, kernel, groups=op.groups, **settings)(x)
 
 
@@ -91,6 +109,12 @@ def _plain(layers: Any, op: Operation, tensors: list[Tensor]) -> Tensor:
     return getattr(layers, op.kind)()(tensors[0])
 
 
+def _batch_normalization(layers: Any, op: Operation, tensors: list[Tensor]) -> Tensor:
+    """Means and variances are always there; one more number per channel is an offset, two are a factor too."""
+    numbers = op.weights // op.in_channels if op.weights else 4
+    return layers.BatchNormalization(center=numbers > 2, scale=numbers > 3)(tensors[0])
+
+
 def _merge(layers: Any, op: Operation, tensors: list[Tensor]) -> Tensor:
     return getattr(layers, op.kind)()(tensors)
 
@@ -105,7 +129,10 @@ _BUILDERS: dict[str, _Build] = {
     "MaxPooling2D": _pool,
     "AveragePooling2D": _pool,
     "Dense": _dense,
-    **dict.fromkeys(("BatchNormalization", "LayerNormalization", "GlobalAveragePooling2D", "Identity"), _plain),
+    "BatchNormalization": _batch_normalization,
+    **dict.fromkeys(("LayerNormalization", "GlobalAveragePooling2D", "GlobalMaxPooling2D", "Identity"), _plain),
     **dict.fromkeys(("Add", "Multiply", "Concatenate"), _merge),
-    **dict.fromkeys(("relu", "relu6", "swish", "gelu", "sigmoid", "tanh", "softmax", "hard_swish"), _activation),
+    **dict.fromkeys(
+        ("relu", "relu6", "swish", "gelu", "sigmoid", "tanh", "softmax", "hard_swish", "hard_sigmoid"), _activation
+    ),
 }
