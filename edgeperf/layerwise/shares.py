@@ -92,7 +92,7 @@ class LayerTable:
         peak_gflops: of the device, see `edgeperf.layerwise.roofline.Roof`.
         bandwidth_gb_s: of the device.
         layers: in network order; layers that run nothing have 0.
-        note: what a reader must know of the method, in one sentence.
+        note: what a reader must know of the method, and of operations of kinds that were not measured.
     """
 
     network: str
@@ -160,7 +160,17 @@ def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:
         roof=roof,
         batch_size=cost.batch_size,
     )
-    return replace(found, latency_ms=cost.latency_ms, energy_mj=cost.energy_mj)
+    return replace(found, latency_ms=cost.latency_ms, energy_mj=cost.energy_mj, note=found.note + _guessed(cost))
+
+
+def _guessed(cost: NetworkCost) -> str:
+    """What to know of operations of kinds that were not measured; empty where all were."""
+    guessed = [each for each in cost.steps if not each.measured_kind]
+    if not guessed:
+        return ""
+    share = sum(each.latency_ms for each in guessed) / cost.latency_ms
+    kinds = ", ".join(sorted({each.step.operation.kind for each in guessed}))
+    return f" Not measured, and taken for what they are most like: {kinds} ({share:.0%} of the time)."
 
 
 def _prices(surrogates: PricedSurrogates, metric: str) -> Array:

@@ -9,7 +9,7 @@ Three things stand between operations measured alone and a network measured whol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.roofline import Roof, roofline_ms
 from edgeperf.layerwise.stand_ins import as_measured
 from edgeperf.layerwise.workloads import EAGER, Fusion, Step, steps
-from edgeperf.records import Layer, Network
+from edgeperf.records import Network
 
 NO_LOOP = Loop()
 """Times measured alone are times in a network."""
@@ -36,7 +36,7 @@ class StepCost:
         step: the operation, its layer and what is folded into it.
         latency_ms: of one pass.
         energy_mj: of one pass; None where no power is predicted.
-        measured_kind: whether operations of this kind were measured; others are taken for an element-wise pass.
+        measured_kind: whether operations of this kind were measured; for others see `edgeperf.layerwise.stand_ins`.
     """
 
     step: Step
@@ -138,8 +138,7 @@ class DevicePredictor:
     def parts(self, network: Network, found: Sequence[Step]) -> tuple[Array, Array | None]:
         """Kernel time (ms) and energy above idle (mJ) per step; equal operations are predicted once."""
         images = frozenset(network.inputs)
-        layers = {layer.name: layer for layer in network.layers}
-        keys = [(step.operation, _reads(step, layers, images)) for step in found]
+        keys = [(step.operation, _reads_image(step, images)) for step in found]
         unique = list(dict.fromkeys(keys))
         position = {key: index for index, key in enumerate(unique)}
         order = np.array([position[key] for key in keys])
@@ -154,10 +153,6 @@ class DevicePredictor:
         return kernels[order], None if dynamic is None else dynamic[order]
 
 
-def _reads(step: Step, layers: Mapping[str, Layer], images: frozenset[str]) -> bool:
-    """Whether the step has weights and reads an input of the network, directly or through what is folded into it.
-
-    A sum of gradients belongs to a layer that may read the image, and has no weights of its own.
-    """
-    reads = any(name in images for part in (step.layer, *step.folded) for name in layers[part].inputs)
-    return reads and step.operation.weights > 0
+def _reads_image(step: Step, images: frozenset[str]) -> bool:
+    """Whether the step has weights and reads an input of the network, whose gradient nobody needs."""
+    return step.operation.weights > 0 and not images.isdisjoint(step.reads)

@@ -14,29 +14,28 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 
 from edgeperf.layerwise.operations import Operation, operation
+from edgeperf.layerwise.rewrites import readers_of, swish_gates, two_parts, with_swish
+from edgeperf.network.kinds import KINDS
 from edgeperf.records import Layer, Network
 
 _ACTIVATION_KINDS = frozenset({"Activation", "ReLU", "LeakyReLU", "ELU", "PReLU"})
 _NORMALIZATIONS = frozenset({"BatchNormalization"})
-_CONVOLUTIONS = frozenset({"Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D", "Dense"})
-_PADDABLE = frozenset({"Conv2D", "DepthwiseConv2D", "MaxPooling2D", "AveragePooling2D"})
+_CONVOLUTIONS = frozenset(
+    {
+        *("Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"),
+        *("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "Dense"),
+    }
+)
+_PADDABLE = frozenset({"Conv2D", "DepthwiseConv2D", "SeparableConv2D", "MaxPooling2D", "AveragePooling2D"})
+_OVER_ALL_CHANNELS = frozenset({"softmax", "log_softmax"})
+"""Activations that need every output of a convolution before they give one, and so cannot run inside it."""
 
 VIEWS = frozenset(
     {"InputLayer", "Reshape", "Flatten", "Identity", "ExpandSpatial", "ActivityRegularization", "RepeatVector"}
 )
 """Kinds that rename memory at most and run no kernel."""
 
-ACTIVE_IN_TRAINING = frozenset(
-    {
-        "Dropout",
-        "AlphaDropout",
-        "GaussianDropout",
-        "GaussianNoise",
-        "SpatialDropout1D",
-        "SpatialDropout2D",
-        "FixedDropout",
-    }
-)
+ACTIVE_IN_TRAINING = frozenset(name for name, kind in KINDS.items() if kind.vanishes)
 """Kinds that are the identity at inference."""
 
 
@@ -46,11 +45,12 @@ class Fusion:
 
     Attributes:
         padding: a zero-padding layer becomes an argument of the only window that reads it.
-        split_activation: an activation argument of a weighted layer runs as an operation of its own.
+        split_activation: an activation argument of a weighted layer runs as an operation of its own; softmax always.
         swish: a sigmoid that is multiplied with its own input and nothing else runs as one swish, as which it was
             written before an export took it apart.
         normalization: a normalisation that alone reads a convolution is folded into it.
-        activation: an activation that alone reads a convolution (or its folded normalisation) is folded into it.
+        activation: an activation that alone reads a convolution (or its folded normalisation) is folded into it; one
+            per convolution, and no softmax.
         training: layers that only act while training run, and the gradients of a tensor that several layers read are
             added up, once for every further reader.
     """
@@ -80,11 +80,13 @@ class Step:
     Attributes:
         layer: the layer that it stands for.
         folded: further layers that run inside it.
+        reads: layers whose outputs it reads; none for what a layer runs after its first operation.
         operation: what runs.
     """
 
     layer: str
     folded: tuple[str, ...]
+    reads: tuple[str, ...]
     operation: Operation
 
 
@@ -102,60 +104,28 @@ def workloads(networks: Iterable[Network], *, batch_size: int = 1, fusion: Fusio
 
 
 def _steps(network: Network, batch_size: int, fusion: Fusion) -> Iterator[Step]:
-    sigmoids = _sigmoids(network) if fusion.swish else {}
-    network = _with_swish(network, sigmoids)
+    gates = swish_gates(network) if fusion.swish else {}
+    network = with_swish(network, gates)
     layers = {layer.name: layer for layer in network.layers}
-    readers = _readers(network)
+    readers = readers_of(network)
     host = _hosts(network, layers, readers, fusion)
     folded: dict[str, list[str]] = {}
     for name, target in host.items():
-        folded.setdefault(target, []).append(name)
+        folded.setdefault(target, []).extend((name, *gates.get(name, ())))
     for layer in network.layers:
         if fusion.training and layer.kind != "InputLayer":
             yield from _gradient_sums(layer, readers.get(layer.name, []), batch_size)
         if layer.name in host or not _runs(layer, fusion):
             continue
-        inside = (*folded.get(layer.name, ()), *sigmoids.get(layer.name, ()))
-        runs = _with_padding(layer, [layers[name] for name in folded.get(layer.name, ())])
-        yield Step(layer=layer.name, folded=inside, operation=operation(runs, batch_size))
-        if fusion.split_activation and _has_own_activation(layer):
-            yield Step(layer=layer.name, folded=(), operation=_own_activation(layer, batch_size))
-
-
-def _sigmoids(network: Network) -> dict[str, tuple[str]]:
-    """Multiplication → the sigmoid that only it reads, and whose input is its other factor."""
-    gates = {each.name: each for each in network.layers if each.kind == "Activation" and each.activation == "sigmoid"}
-    readers = _readers(network)
-    found = {}
-    for layer in network.layers:
-        if layer.kind == "Multiply" and len(layer.inputs) == 2:
-            for gate, other in (layer.inputs, layer.inputs[::-1]):
-                if gate in gates and gates[gate].inputs == (other,) and readers[gate] == [layer.name]:
-                    found[layer.name] = (gate,)
-    return found
-
-
-def _with_swish(network: Network, sigmoids: dict[str, tuple[str]]) -> Network:
-    gone = {gate: layer for layer, (gate,) in sigmoids.items()}
-    kept = [layer for layer in network.layers if layer.name not in gone]
-    return replace(network, layers=tuple(_swish(each, gone) if each.name in sigmoids else each for each in kept))
-
-
-def _swish(product: Layer, gone: dict[str, str]) -> Layer:
-    (source,) = (name for name in product.inputs if name not in gone)
-    return replace(
-        product, kind="Activation", activation="swish", inputs=(source,), input_shapes=(product.output_shape,)
-    )
-
-
-def _readers(network: Network) -> dict[str, list[str]]:
-    readers: dict[str, list[str]] = {}
-    for layer in network.layers:
-        for name in layer.inputs:
-            readers.setdefault(name, []).append(layer.name)
-    for name in network.outputs:
-        readers.setdefault(name, []).append("")
-    return readers
+        inside = (*folded.get(layer.name, ()), *gates.get(layer.name, ()))
+        padded, reads = _with_padding(layer, [layers[name] for name in inside if name in layers])
+        first, *further = two_parts(padded)
+        yield Step(layer=layer.name, folded=inside, reads=reads, operation=operation(first, batch_size))
+        for part in further:
+            yield Step(layer=layer.name, folded=(), reads=(), operation=operation(part, batch_size))
+        if _runs_own_activation(layer, fusion):
+            acts = _own_activation(layer, batch_size)
+            yield Step(layer=layer.name, folded=(), reads=(), operation=acts)
 
 
 def _hosts(network: Network, layers: dict[str, Layer], readers: dict[str, list[str]], fusion: Fusion) -> dict[str, str]:
@@ -169,32 +139,40 @@ def _hosts(network: Network, layers: dict[str, Layer], readers: dict[str, list[s
             continue
         if len(layer.inputs) != 1 or len(readers[layer.inputs[0]]) != 1:
             continue
-        before = host.get(layer.inputs[0], layer.inputs[0])
-        if layers[before].kind not in _CONVOLUTIONS:
+        before = layers[layer.inputs[0]]
+        target = layers[host.get(before.name, before.name)]
+        if target.kind not in _CONVOLUTIONS or target.activation != "linear" or before.kind in _ACTIVATION_KINDS:
             continue
-        if (fusion.normalization and layer.kind in _NORMALIZATIONS) or (
-            fusion.activation and layer.kind in _ACTIVATION_KINDS
-        ):
-            host[layer.name] = before
+        normalizes = fusion.normalization and layer.kind in _NORMALIZATIONS
+        if normalizes or (fusion.activation and _folds_as_activation(layer)):
+            host[layer.name] = target.name
     return host
 
 
+def _folds_as_activation(layer: Layer) -> bool:
+    return layer.kind in _ACTIVATION_KINDS and layer.activation not in _OVER_ALL_CHANNELS
+
+
 def _runs(layer: Layer, fusion: Fusion) -> bool:
-    return layer.kind not in VIEWS and (fusion.training or layer.kind not in ACTIVE_IN_TRAINING)
+    if layer.kind in VIEWS or (layer.kind == "Activation" and layer.activation == "linear"):
+        return False
+    return fusion.training or layer.kind not in ACTIVE_IN_TRAINING
 
 
-def _with_padding(layer: Layer, folded: list[Layer]) -> Layer:
-    """The layer as it runs when a zero padding before it is its own argument."""
+def _with_padding(layer: Layer, folded: list[Layer]) -> tuple[Layer, tuple[str, ...]]:
+    """The layer as it runs when a zero padding before it is its own argument, and what it reads then."""
     for pad in folded:
         if pad.kind == "ZeroPadding2D" and pad.name in layer.inputs:
             inner, outer = pad.input_shapes[0], pad.output_shape
             added = tuple((0, outer[axis] - inner[axis] + sum(layer.padding[axis])) for axis in range(2))
-            return replace(layer, input_shapes=(inner,), padding=added)
-    return layer
+            return replace(layer, input_shapes=(inner,), padding=added), pad.inputs
+    return layer, layer.inputs
 
 
-def _has_own_activation(layer: Layer) -> bool:
-    return layer.kind in _CONVOLUTIONS and layer.activation != "linear"
+def _runs_own_activation(layer: Layer, fusion: Fusion) -> bool:
+    if layer.kind not in _CONVOLUTIONS or layer.activation == "linear":
+        return False
+    return fusion.split_activation or layer.activation in _OVER_ALL_CHANNELS
 
 
 def _gradient_sums(layer: Layer, readers: list[str], batch_size: int) -> Iterator[Step]:
@@ -210,7 +188,7 @@ def _gradient_sums(layer: Layer, readers: list[str], batch_size: int) -> Iterato
         output_shape=layer.output_shape,
         flops=math.prod(layer.output_shape),
     )
-    return repeat(Step(layer=layer.name, folded=(), operation=operation(added, batch_size)), count)
+    return repeat(Step(layer=layer.name, folded=(), reads=(), operation=operation(added, batch_size)), count)
 
 
 def _own_activation(layer: Layer, batch_size: int) -> Operation:

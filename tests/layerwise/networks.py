@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from edgeperf.layerwise.operations import COLUMNS, Operation, operation_table
 from edgeperf.layerwise.roofline import Roof
 from edgeperf.network.builder import LayerNamespace
-from edgeperf.records import Network
+from edgeperf.records import Network, Shape
 
 ROOF = Roof(name="made-up", peak_gflops=1000.0, bandwidth_gb_s=100.0, launch_ms=0.001)
 
@@ -28,6 +29,14 @@ def small_network(layers: Any | None = None) -> Network:
     x = layers.Add(name="add")([x, y])
     x = layers.GlobalAveragePooling2D(name="pool")(x)
     network: Network = layers.Model(image, layers.Dense(10, name="dense")(x), name="small")
+    return network
+
+
+def network_of(build: Callable[[Any, Any], Any], shape: Shape = (8, 8, 16)) -> Network:
+    """The network that `build` makes of a namespace of layers and an image."""
+    layers = LayerNamespace()
+    image = layers.Input(shape)
+    network: Network = layers.Model(image, build(layers, image), name="made up")
     return network
 
 

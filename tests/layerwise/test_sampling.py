@@ -11,18 +11,10 @@ from edgeperf.layerwise.operations import operation
 from edgeperf.layerwise.sampling import can_stand_alone, sample
 from edgeperf.layerwise.singles import single, single_network
 from edgeperf.layerwise.workloads import EAGER, workloads
-from edgeperf.network.builder import LayerNamespace
 from edgeperf.profilers.items import expand
-from edgeperf.records import Network
+from tests.layerwise.networks import network_of
 
 Build = Callable[[Any, Any], Any]
-
-
-def network(build: Build, shape: tuple[int, ...] = (8, 8, 16)) -> Network:
-    layers = LayerNamespace()
-    x = layers.Input(shape)
-    found: Network = layers.Model(x, build(layers, x), name="made up")
-    return found
 
 
 @pytest.mark.parametrize(
@@ -50,7 +42,7 @@ def test_what_is_built_of_a_family_is_what_the_row_says(family: str) -> None:
 )
 def test_an_operation_is_built_with_its_own_sizes_by_us_and_by_keras(build: Build) -> None:
     keras_layers = pytest.importorskip("keras").layers
-    last = network(build).layers[-1]
+    last = network_of(build).layers[-1]
     op = operation(last, 2)
     assert can_stand_alone(op)
     model = single(_Keras(keras_layers), op)
@@ -70,12 +62,12 @@ def test_an_operation_is_built_with_its_own_sizes_by_us_and_by_keras(build: Buil
     ],
 )
 def test_what_an_operation_does_not_say_is_not_measured_as_something_else(build: Build) -> None:
-    assert not can_stand_alone(operation(network(build).layers[-1], 2))
+    assert not can_stand_alone(operation(network_of(build).layers[-1], 2))
 
 
 @pytest.mark.parametrize("count", [20, 600])
 def test_a_small_network_leaves_enough_to_draw(count: int) -> None:
-    small = network(lambda n, x: n.Dense(10)(n.GlobalAveragePooling2D()(n.Conv2D(8, 3)(x))))
+    small = network_of(lambda n, x: n.Dense(10)(n.GlobalAveragePooling2D()(n.Conv2D(8, 3)(x))))
     found = sample([small], count, batch_size=1, fusion=EAGER, seed=0)
     assert len(set(found)) == count
 

@@ -14,10 +14,10 @@ from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.shares import predicted
 from edgeperf.layerwise.stand_ins import as_measured
 from edgeperf.layerwise.sums import DevicePredictor
-from edgeperf.layerwise.workloads import EAGER_TRAINING
+from edgeperf.layerwise.workloads import EAGER_TRAINING, workloads
 from edgeperf.network.builder import LayerNamespace
 from edgeperf.records import Network
-from tests.layerwise.networks import ROOF, convolution, made_up_table, relu, small_network
+from tests.layerwise.networks import ROOF, convolution, made_up_table, network_of, relu, small_network
 
 KINDS = frozenset({"Conv2D", "relu", "Dense", "BatchNormalization", "GlobalAveragePooling2D"})
 
@@ -122,6 +122,44 @@ def test_kinds_that_were_not_measured_are_taken_for_a_pass_over_as_many_bytes():
     assert table["kind"].tolist() == ["relu", "Conv2D"]
     assert table["input_elements"][0] + table["output_elements"][0] == add.input_elements + add.output_elements
     assert table.loc[1].to_dict() == operation_table([convolution()]).loc[0].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("build", "like"),
+    [
+        (lambda n, x: n.Conv2DTranspose(8, 3, strides=2)(x), "Conv2D"),
+        (lambda n, x: n.Attention()([n.Reshape((196, 32))(x), n.Reshape((196, 32))(x)]), "Dense"),
+        (lambda n, x: n.Conv1D(8, 3)(n.Reshape((196, 32))(x)), "Conv2D"),
+        (lambda n, x: n.DepthwiseConv1D(3)(n.Reshape((196, 32))(x)), "DepthwiseConv2D"),
+    ],
+    ids=["transposed", "attention", "sequence", "channel-wise sequence"],
+)
+def test_products_that_were_not_measured_stay_products_of_their_size(build, like):
+    (op,) = [op for op in workloads([network_of(build, (14, 14, 32))]) if op.macs]
+    asked = operation_table([op])
+    found = as_measured(asked, frozenset({"Conv2D", "DepthwiseConv2D", "Dense", "relu"}), training=False)
+    assert found["kind"].tolist() == [like]
+    assert found.drop(columns="kind").equals(asked.drop(columns="kind"))
+    assert as_measured(asked, frozenset({"relu"}), training=False).equals(asked)
+
+
+def test_the_table_names_kinds_that_were_not_measured():
+    def note(build):
+        network = network_of(build, (14, 14, 32))
+        return predicted(network, device().cost(network), ROOF).note
+
+    told = note(lambda n, x: n.Conv2DTranspose(8, 3)(n.ReLU()(n.Conv2D(8, 3)(x))))
+    assert "Conv2DTranspose" in told
+    assert "relu" not in told
+    assert "Not measured" not in note(lambda n, x: n.ReLU()(n.Conv2D(8, 3)(x)))
+
+
+def test_a_separable_convolution_costs_what_its_two_parts_do():
+    one = network_of(lambda n, x: n.SeparableConv2D(64, 3, padding="same", name="both")(n.ReLU()(x)))
+    two = network_of(lambda n, x: n.Conv2D(64, 1)(n.DepthwiseConv2D(3, padding="same", use_bias=False)(n.ReLU()(x))))
+    cost = device().cost(one)
+    assert cost.latency_ms == device().cost(two).latency_ms
+    assert [each.step.layer for each in cost.steps][1:] == ["both", "both"]
 
 
 def test_without_a_stand_in_nothing_is_replaced():

@@ -8,7 +8,7 @@ from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.operations import operation
 from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING, Fusion, steps, workloads
 from edgeperf.network.builder import LayerNamespace
-from tests.layerwise.networks import small_network
+from tests.layerwise.networks import network_of, small_network
 
 
 def kinds(**rules: bool) -> list[str]:
@@ -81,6 +81,66 @@ def test_a_compiler_folds_normalisation_and_activation():
     found = steps(small_network(), fusion=COMPILED)
     assert [step.operation.kind for step in found] == ["Conv2D", "Conv2D", "Add", "GlobalAveragePooling2D", "Dense"]
     assert found[0].folded == ("pad", "stem_bn", "stem_relu")
+
+
+@pytest.mark.parametrize(
+    ("build", "runs"),
+    [
+        (lambda n, x: n.BatchNormalization()(n.ReLU()(n.Conv2D(4, 3)(x))), ["Conv2D", "BatchNormalization"]),
+        (lambda n, x: n.BatchNormalization()(n.Conv2D(4, 3, activation="relu")(x)), ["Conv2D", "BatchNormalization"]),
+        (lambda n, x: n.ReLU()(n.ReLU()(n.Conv2D(4, 3)(x))), ["Conv2D", "relu"]),
+        (lambda n, x: n.ReLU()(n.Conv2D(4, 3, activation="elu")(x)), ["Conv2D", "relu"]),
+        (lambda n, x: n.Activation("softmax")(n.Dense(4)(x)), ["Dense", "softmax"]),
+        (lambda n, x: n.Dense(4, activation="softmax")(x), ["Dense", "softmax"]),
+        (lambda n, x: n.ReLU()(n.BatchNormalization()(n.Conv2DTranspose(4, 3)(x))), ["Conv2DTranspose"]),
+        (lambda n, x: n.ReLU()(n.BatchNormalization()(n.SeparableConv2D(4, 3)(x))), ["DepthwiseConv2D", "Conv2D"]),
+        (lambda n, x: n.BatchNormalization()(n.BatchNormalization()(n.Conv2D(4, 3)(x))), ["Conv2D"]),
+    ],
+)
+def test_a_compiler_folds_one_activation_after_the_normalisations_and_no_softmax(build, runs):
+    assert [step.operation.kind for step in steps(network_of(build), fusion=COMPILED)] == runs
+
+
+def test_a_folded_swish_takes_its_gate_along():
+    layers = LayerNamespace()
+    image = layers.Input((8, 8, 3))
+    x = layers.Conv2D(4, 3)(image)
+    gate = layers.Activation("sigmoid", name="gate")(x)
+    network = layers.Model(image, layers.Multiply(name="product")([gate, x]))
+    (only,) = steps(network, fusion=COMPILED)
+    assert set(only.folded) == {"gate", "product"}
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda n, x: n.Activation("linear")(x),
+        lambda n, x: n.SpatialDropout3D(0.1)(n.Reshape((2, 4, 8, 3))(x)),
+        lambda n, x: n.StochasticDepth()(x),
+        lambda n, x: n.RandomFlip()(x),
+        lambda n, x: n.MixUp()(x),
+    ],
+)
+def test_what_is_the_identity_at_inference_runs_nothing(build):
+    network = network_of(lambda n, x: n.ReLU()(build(n, x)), (8, 8, 3))
+    assert [step.operation.kind for step in steps(network)] == ["relu"]
+
+
+def test_a_separable_convolution_runs_as_two_with_its_weights_and_products():
+    def separable(n, x):
+        return n.SeparableConv2D(5, 3, strides=2, depth_multiplier=2, activation="relu")(n.ZeroPadding2D(1)(x))
+
+    def in_two(n, x):
+        x = n.DepthwiseConv2D(3, strides=2, depth_multiplier=2, use_bias=False)(n.ZeroPadding2D(1)(x))
+        return n.Conv2D(5, 1, activation="relu")(x)
+
+    network = network_of(separable)
+    depthwise, pointwise, acts = steps(network)
+    assert [each.operation for each in (depthwise, pointwise, acts)] == [
+        each.operation for each in steps(network_of(in_two))
+    ]
+    assert (depthwise.reads, pointwise.reads) == (network.inputs, ())
+    assert sum(each.operation.weights for each in (depthwise, pointwise)) == network.layers[-1].weights
 
 
 def test_folded_padding_becomes_an_argument_of_the_convolution():

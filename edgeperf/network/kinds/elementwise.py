@@ -94,7 +94,7 @@ ELEMENTWISE: dict[str, Kind] = {
     **dict.fromkeys(_MERGES, _MERGE),
     "Concatenate": Kind(parameters={"axis": -1}, shape=_concatenated),
     **{
-        name: Kind(parameters={"rate": None}, shape=same_shape)
+        name: Kind(parameters={"rate": None}, shape=same_shape, vanishes=True)
         for name in (
             "Dropout",
             "AlphaDropout",

@@ -66,8 +66,8 @@ OPERATIONS: dict[str, Kind] = {
         flops=lambda call: elements(call.output),
         counts="1 per element",
     ),
-    "StochasticDepth": Kind(shape=same_shape),
-    "FixedDropout": Kind(parameters={"rate": None}, shape=same_shape),
+    "StochasticDepth": Kind(shape=same_shape, vanishes=True),
+    "FixedDropout": Kind(parameters={"rate": None}, shape=same_shape, vanishes=True),
     "Declared": Kind(
         parameters={"output_shape": None, "params": 0, "macs": 0, "flops": 0},
         shape=_declared_shape,

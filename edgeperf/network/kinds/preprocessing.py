@@ -68,7 +68,7 @@ PREPROCESSING: dict[str, Kind] = {
         flops=interpolation_flops,
         counts=INTERPOLATION_COUNTS,
     ),
-    **dict.fromkeys(_AUGMENTATIONS, Kind(shape=same_shape)),
+    **dict.fromkeys(_AUGMENTATIONS, Kind(shape=same_shape, vanishes=True)),
     # At inference it crops the centre, and enlarges first what is too small.
     "RandomCrop": Kind(parameters={"height": REQUIRED, "width": REQUIRED, "data_format": None}, shape=_sized),
     "CenterCrop": Kind(parameters={"height": REQUIRED, "width": REQUIRED, "data_format": None}, shape=_sized),

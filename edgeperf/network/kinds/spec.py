@@ -210,6 +210,7 @@ class Kind:
         units: outputs of a dense layer.
         groups: channel groups of a convolution.
         renamed: names of Keras 2 → names of Keras 3.
+        vanishes: whether it acts while training alone, and is the identity at inference.
     """
 
     shape: Callable[[Call], Shapes]
@@ -223,6 +224,7 @@ class Kind:
     units: Callable[[Call], int] = _zero
     groups: Callable[[Call], int] = lambda _: 1
     renamed: Mapping[str, str] = field(default_factory=dict)
+    vanishes: bool = False
 
     def traits(self, config: Mapping[str, Any], inputs: Shapes) -> Traits:
         """All numbers of one call.
