@@ -104,7 +104,7 @@ def publish() -> None:
     rows = without_calls(table)
     roof = roof_reached(rows, device=DEVICE)
     on_operations = list(_operations(rows, roof))
-    networks = list(_networks(table, rows, roof))
+    networks = list(_networks(table, rows))
     summary = _summary(networks)
     figures = {"seed": SEED, "measured": len(table), "call_ms": _call_ms(table), "roof": asdict(roof)}
     write_result("host_operations/operations", {**figures, "rows": on_operations}, table=on_operations)
@@ -181,7 +181,7 @@ def _operations(rows: pd.DataFrame, roof: Roof) -> Iterator[dict[str, Any]]:
         }
 
 
-def _networks(table: pd.DataFrame, rows: pd.DataFrame, roof: Roof) -> Iterator[dict[str, Any]]:
+def _networks(table: pd.DataFrame, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     base, measured = fit_measured(table, device=DEVICE, seed=SEED), measured_networks()
     keys = same_operation(rows)
     for model, network, latency_ms in track(measured, "networks"):
@@ -189,11 +189,13 @@ def _networks(table: pd.DataFrame, rows: pd.DataFrame, roof: Roof) -> Iterator[d
             own = operation_table(step.operation for step in steps(network, fusion=fusion))
             covered = same_operation(own).isin(set(keys))
             left = rows[~keys.isin(set(same_operation(own)))].reset_index(drop=True)
+            roof = roof_reached(left, device=DEVICE)
+            unseen = replace(base, kinds=frozenset(left["kind"]), roof=roof)
             predictors = {name: make().fit(left, left["latency_ms"].to_numpy()) for name, make in _makers(roof).items()}
             if covered.mean() > 0.9:
                 predictors["measured operations"] = Known(rows, rows["latency_ms"].to_numpy(), base.latency)
             for name, predictor in predictors.items():
-                device: DevicePredictor = replace(base, latency=predictor, fusion=fusion)
+                device: DevicePredictor = replace(unseen, latency=predictor, fusion=fusion)
                 predicted = device.cost(network).latency_ms
                 yield {
                     "model": model,

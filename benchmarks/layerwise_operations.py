@@ -2,7 +2,8 @@
 
     python -m benchmarks.layerwise_operations [--data ../shared/data] [--folds 15]
 
-Groups are module and input shape, so repeats of an operation never stand on both sides of a split. The thesis does not
+Groups are operations with their input shape, so repeats of one never stand on both sides of a split; what predictors
+cannot tell apart, such as normalisations that differ in their epsilon alone, is one operation. The thesis does not
 state how its folds were drawn; a row "ungrouped" shows what random folds would report on the same rows. "physical" is
 `edgeperf.layerwise.corrected`; its terms were chosen on other tables. That, and the quantity `has_bias`, were taken up
 after a look at these.
@@ -27,7 +28,7 @@ from edgeperf.layerwise.predictors import OneForAll, OperationPredictor, PerKind
 from edgeperf.layerwise.rivals import Paleo, Roofline, TemplateMatching
 from edgeperf.layerwise.roofline import Roof, roof_of, roofline_ms
 from edgeperf.layerwise.tables import read_nicolai
-from edgeperf.layerwise.validation import cross_predict, score
+from edgeperf.layerwise.validation import configurations, cross_predict, score
 
 SEED = 0
 THESIS = {
@@ -68,7 +69,7 @@ def _jobs(table: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]
 
 def _scores(key: tuple[str, ...], rows: pd.DataFrame, *, folds: int) -> list[dict[str, Any]]:
     device, regime, phase = key
-    groups = rows.groupby(["module", "shape"], sort=False).ngroup().to_numpy()
+    groups = configurations(rows)
     scores = []
     for metric, makers in _makers(roof_for(device)).items():
         labels = rows[metric].to_numpy()

@@ -22,6 +22,7 @@ from edgeperf.layerwise.fitting import fit_device, latency_maker
 from edgeperf.layerwise.study import enough, size_study
 from edgeperf.layerwise.sums import DevicePredictor
 from edgeperf.layerwise.tables import read_nicolai
+from edgeperf.layerwise.validation import configurations
 
 DEVICE = "A30_tc"
 SIZES = (25, 50, 100, 200, 350, 700)
@@ -43,9 +44,8 @@ def main() -> None:
 
 def _study(rows: pd.DataFrame) -> dict[str, Any]:
     make = latency_maker(roof_for(DEVICE), seed=SEED)
-    groups = rows.groupby(["module", "shape"], sort=False).ngroup().to_numpy()
     labels = rows["latency_ms"].to_numpy()
-    points = size_study(make, rows, labels, groups, sizes=SIZES, repeats=3, seed=SEED)
+    points = size_study(make, rows, labels, configurations(rows), sizes=SIZES, repeats=3, seed=SEED)
     kinds = ("Conv2D", "DepthwiseConv2D", "Dense", "BatchNormalization", "relu")
     table = [
         {

@@ -206,7 +206,7 @@ def _modes(predictor: DevicePredictor, on: Measured, own: set[Any]) -> dict[str,
     unseen = on.without(own).predictor()
     modes = {
         "predicted": predictor,
-        "left out": replace(predictor, latency=unseen.latency, power=unseen.power),
+        "left out": replace(unseen, loop=replace(unseen.loop, host_ms=predictor.loop.host_ms)),
     }
     if on.sibling is not None:  # none of the operations was measured on this device
         return modes

@@ -41,7 +41,9 @@ def test_the_roofline_stands_in_for_kinds_that_were_not_measured():
     predictor = CorrectedTimes(roof=ROOF_OF_GPU, seed=0).fit(weighted, latency)
     unseen = operation_table([relu(28, 64), relu(56, 64)])
     ratio = predictor.predict(unseen) / roofline_ms(unseen, ROOF_OF_GPU)
-    assert ratio == pytest.approx(np.ones(2), rel=1.0)
+    # What trees learned of convolutions, a factor of 3, is the most that they may carry over.
+    assert (ratio > 0.5).all()
+    assert (ratio < 3.5).all()
 
 
 def test_few_operations_are_not_priced_but_corrected():
