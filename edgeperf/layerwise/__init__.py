@@ -6,7 +6,7 @@
     measured tables ───────────────────────┘ fit             ▲
     PALEO, template matching, roofline ──────────────────────┘ the same interface
 
-* `operations`, `workloads`: layers → operations with counts, by stated fusion rules;
+* `operations`, `rewrites`, `workloads`: layers → operations with counts, by stated fusion rules;
 * `quantities`, `algorithms`, `predictors`, `rivals`: operations → predicted labels;
 * `loops`, `stand_ins`, `sums`, `fitting`: operations measured alone → networks;
 * `singles`, `sampling`, `measuring`, `measurements`: which operations to measure, where, and what came out;
