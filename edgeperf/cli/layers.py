@@ -42,6 +42,10 @@ def layers(
             metavar="DIR", help="Operations measured there by `edgeperf operations`, to predict each layer by."
         ),
     ] = None,
+    on_gpu: Annotated[
+        bool | None,
+        typer.Option("--gpu/--cpu", help="What these operations ran on; without: as their campaign or the name says."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw time and energy per layer, and the roofline.")
     ] = None,
@@ -52,8 +56,11 @@ def layers(
     from edgeperf.network import layer_rows
 
     network = read(model, input_size, declared)
+    if on_gpu is not None and operations is None:
+        raise InvalidInput("--gpu and --cpu say what measured operations ran on. Add --operations DIR.")
     if device is not None:
-        _layers_on(network, device, operations, plot, json=json)
+        found = _distributed(network, device) if operations is None else _predicted(network, device, operations, on_gpu)
+        _print_layers(network, *found, plot, json=json)
         return
     if operations is not None or plot is not None:
         raise InvalidInput("Time per layer needs a device. Add --device NAME; `edgeperf devices` lists those known.")
@@ -114,8 +121,9 @@ def operations(
     typer.echo(table)
 
 
-def _layers_on(network: Network, device: str, operations: Path | None, plot: Path | None, *, json: bool) -> None:
-    table, slow = _distributed(network, device) if operations is None else _predicted(network, device, operations)
+def _print_layers(
+    network: Network, table: LayerTable, slow: tuple[SlowLayer, ...], plot: Path | None, *, json: bool
+) -> None:
     if plot is not None:
         from edgeperf.report.layers_plot import write_layers_plot
 
@@ -125,7 +133,7 @@ def _layers_on(network: Network, device: str, operations: Path | None, plot: Pat
         print_json({**asdict(table), "layers": rows, "slow_layers": [asdict(each) for each in slow]})
         return
     print_table(
-        f"{network.name} on {device}, input {shape_text(network.input_shape)}",
+        f"{network.name} on {table.device}, input {shape_text(network.input_shape)}",
         ("layer", "kind", "output", "latency", "share", "energy", "share", "bound by", "of the roofline"),
         (_cost_row(cost) for cost in table.layers),
         left=2,
@@ -148,14 +156,18 @@ def _distributed(network: Network, device: str) -> tuple[LayerTable, tuple[SlowL
     return distributed(network, load(device)), ()
 
 
-def _predicted(network: Network, device: str, folder: Path) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
+def _predicted(
+    network: Network, device: str, folder: Path, on_gpu: bool | None
+) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
     from edgeperf.layerwise.fitting import fit_measured, latency_maker
     from edgeperf.layerwise.hints import slow_layers
-    from edgeperf.layerwise.measurements import of_device, read_measured
+    from edgeperf.layerwise.measurements import measured_on_gpu, of_device, read_measured
     from edgeperf.layerwise.shares import predicted
 
     measured = of_device(read_measured(folder), device)
-    predictor = fit_measured(measured, device=device, seed=_SEED)
+    if on_gpu is None and measured_on_gpu(measured, device) is None:
+        note(f"Nothing tells whether {device} is a GPU or a CPU. It is taken for a GPU; if it is a CPU, add --cpu.")
+    predictor = fit_measured(measured, device=device, on_gpu=on_gpu, seed=_SEED)
     slow = slow_layers(
         network,
         measured,

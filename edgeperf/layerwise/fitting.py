@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeperf.errors import InvalidInput
-from edgeperf.hardware import GPUS
 from edgeperf.layerwise.corrected import CorrectedTimes
 from edgeperf.layerwise.loops import host_ms_of, loop_of, without_calls
+from edgeperf.layerwise.measurements import measured_on_gpu
 from edgeperf.layerwise.predictors import OneForAll, OperationPredictor
-from edgeperf.layerwise.roofline import Roof, roof_reached, roofline_ms
+from edgeperf.layerwise.roofline import Roof, data_sheet, roof_reached, roofline_ms
 from edgeperf.layerwise.sums import DevicePredictor
 from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING, steps
 
@@ -73,22 +73,36 @@ def fit_device(
     )
 
 
-def fit_measured(table: pd.DataFrame, *, device: str, seed: int) -> DevicePredictor:
+def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None, seed: int) -> DevicePredictor:
     """A predictor from operations that `edgeperf.layerwise.measuring` measured with Keras, of one phase.
 
     Keras compiles a network's graph and folds normalisation and activation into convolutions at inference. A processor
     does one thing at a time, so what a call costs beyond its work is taken off; a GPU's host runs ahead. Gradients are
     not added to stored ones.
 
+    Args:
+        table: rows of one device, as `edgeperf.layerwise.measurements.of_device` selects them.
+        device: its name; that of a GPU with a data sheet, or an alias of it, brings the data sheet in.
+        on_gpu: whether the rows were measured on a GPU; None: as `measured_on_gpu` says, and where nothing tells, on a
+            GPU.
+        seed: of all chance.
+
     Raises:
-        InvalidInput: the rows mix phases or batch sizes.
+        InvalidInput: the rows mix phases or batch sizes, or a CPU was measured under the name of a GPU.
     """
+    if on_gpu is None:
+        on_gpu = measured_on_gpu(table, device) is not False
+    if not on_gpu and data_sheet(device) is not None:
+        raise InvalidInput(
+            f"{device} is the name of a GPU, but its operations were measured on a CPU. "
+            "Measure them again under another name, or say --gpu if they did run on the GPU."
+        )
     phases = sorted(table["phase"].unique())
     if len(phases) != 1:
         raise InvalidInput(f"The rows of {device} mix the phases {', '.join(phases)}; select one first.")
-    training, on_gpu = phases == ["training"], device in GPUS
+    training = phases == ["training"]
     rows = table if on_gpu else without_calls(table)
-    roof = roof_reached(rows, device=device)
+    roof = roof_reached(rows, device=device, on_gpu=on_gpu)
     with_power = rows[rows["power_mw"].notna()].reset_index(drop=True)
     idle_mw = float(with_power["power_mw"].min()) if len(with_power) else 0.0
     loop = loop_of(rows, training=training, idle_mw=idle_mw)
@@ -129,7 +143,7 @@ def latency_maker(roof: Roof, *, seed: int) -> Callable[[], OperationPredictor]:
 
     On devices without a data sheet they learn the ratio to the roofline.
     """
-    if roof.name in GPUS:
+    if data_sheet(roof.name) is not None:
         return partial(CorrectedTimes, roof=roof, seed=seed)
     return partial(OneForAll, scale=partial(roofline_ms, roof=roof), seed=seed)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +14,9 @@ import numpy as np
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.operations import Operation
 from edgeperf.layerwise.quantities import Array
+from edgeperf.layerwise.roofline import data_sheet
+from edgeperf.profilers import state
+from edgeperf.profilers.bench import HOST_CPU
 from edgeperf.profilers.blocks import BlockPlan, BlockRun
 
 if TYPE_CHECKING:
@@ -63,6 +68,8 @@ class OperationMeasurement:
 def read_measured(folder: Path) -> pd.DataFrame:
     """The operations in a campaign's folder that were measured, as an operation table with labels.
 
+    The column `on_gpu` says what they ran on, where the campaign's files beside the table tell.
+
     Raises:
         InvalidInput: there is no table, or nothing was measured.
     """
@@ -83,27 +90,67 @@ def read_measured(folder: Path) -> pd.DataFrame:
     good: pd.DataFrame = table[table["status"] == "ok"].reset_index(drop=True)
     if good.empty:
         raise InvalidInput(f"No operation of {path} was measured without a failure.")
-    return good
+    on_gpu = _campaign_on_gpu(path.parent)
+    return good if on_gpu is None else good.assign(on_gpu=on_gpu)
+
+
+def measured_on_gpu(table: pd.DataFrame, device: str) -> bool | None:
+    """Whether the rows of a device were measured on a GPU; None where nothing tells.
+
+    A GPU's clock among the labels decides, then what the campaign's files say (`read_measured`), then the name: that of
+    a data sheet is a GPU's, ``"host-cpu"`` a CPU's.
+    """
+    if any(name in table and table[name].notna().any() for name in ("clock_mhz", "set_clock_mhz")):
+        return True
+    if "on_gpu" in table and table["on_gpu"].notna().any():
+        return bool(table["on_gpu"].dropna().all())
+    if device == HOST_CPU:
+        return False
+    return True if data_sheet(device) is not None else None
 
 
 def of_device(table: pd.DataFrame, device: str) -> pd.DataFrame:
     """The inference rows of one device at its most measured batch size and its highest clock.
 
-    Training rows where there are no others.
+    Training rows where there are no others. A GPU is found by any name that `edgeperf.hardware.gpu` understands.
 
     Raises:
         InvalidInput: nothing was measured on that device.
     """
-    rows = table[table["device"] == device]
+    names = [str(name) for name in table["device"].unique()]
+    same = [device] if device in names else [name for name in names if _one_gpu(name, device)]
+    rows = table[table["device"].isin(same)]
     if rows.empty:
-        known = ", ".join(sorted(table["device"].unique()))
-        raise InvalidInput(f"No operation was measured on {device}. The table holds: {known}.")
+        raise InvalidInput(f"No operation was measured on {device}. The table holds: {', '.join(sorted(names))}.")
     phase = "inference" if (rows["phase"] == "inference").any() else "training"
     rows = rows[rows["phase"] == phase]
     if "set_clock_mhz" in rows and rows["set_clock_mhz"].notna().any():
         rows = rows[rows["set_clock_mhz"] == rows["set_clock_mhz"].max()]
     found: pd.DataFrame = rows[rows["batch_size"] == rows["batch_size"].mode()[0]].reset_index(drop=True)
     return found
+
+
+def _campaign_on_gpu(folder: Path) -> bool | None:
+    """Whether a campaign ran on a GPU: this host's, or a Jetson's as its recordings say; None where no file tells."""
+    path = folder / "campaign.json"
+    if not path.is_file():
+        return None
+    try:
+        if json.loads(path.read_text(encoding="utf-8"))["host_gpu"]:
+            return True
+        for path in sorted((folder / "raw").glob("*.json.gz"))[:1]:
+            with gzip.open(path) as stream:
+                return state.is_jetson(json.load(stream)["recording"]["state_before"])
+    except (ValueError, KeyError, TypeError, EOFError, OSError) as problem:
+        raise InvalidInput(
+            f"{path} cannot be read as a file of a campaign: {problem!r}. Restore it, or keep operations.csv alone."
+        ) from None
+    return None
+
+
+def _one_gpu(name: str, other: str) -> bool:
+    sheet = data_sheet(name)
+    return sheet is not None and sheet == data_sheet(other)
 
 
 def reduce_run(run: BlockRun, operation: Operation, *, device: str, plan: BlockPlan) -> OperationMeasurement:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeperf.hardware import GPUS, gpu
+from edgeperf.errors import InvalidInput
+from edgeperf.hardware import GpuSpec, gpu
 from edgeperf.layerwise.quantities import Array, quantities
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _REACHED = 0.99
+LAUNCH_MS = 0.003
+"""Of a GPU's kernel that does nothing, where it was not measured without its host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Roof:
     name: str
     peak_gflops: float
     bandwidth_gb_s: float
-    launch_ms: float = 0.003
+    launch_ms: float = LAUNCH_MS
 
     @property
     def ridge(self) -> float:
@@ -41,11 +44,19 @@ class Roof:
         return self.peak_gflops / self.bandwidth_gb_s
 
 
+def data_sheet(name: str) -> GpuSpec | None:
+    """The data sheet of the GPU of that name or alias; None where it names no GPU of `edgeperf.hardware`."""
+    try:
+        return gpu(name)
+    except InvalidInput:
+        return None
+
+
 def roof_of(name: str, *, tensor_cores: float = 1.0) -> Roof:
     """The roof of a GPU of `edgeperf.hardware`.
 
     Args:
-        name: as in `edgeperf.hardware.GPUS`.
+        name: as `edgeperf.hardware.gpu` understands it.
         tensor_cores: how many times the FP32 peak the units in use reach (TF32 on an A30 or A100: 8).
     """
     spec = gpu(name)
@@ -56,25 +67,28 @@ def roof_of(name: str, *, tensor_cores: float = 1.0) -> Roof:
     )
 
 
-def roof_reached(table: pd.DataFrame, *, device: str) -> Roof:
+def roof_reached(table: pd.DataFrame, *, device: str, on_gpu: bool = False) -> Roof:
     """The roof that measured operations came near, for devices without a data sheet here; GPUs have theirs.
 
-    Peak and bandwidth are what all but 1 % of the operations stay below, the launch is the shortest time.
+    Peak and bandwidth are what all but 1 % of the operations stay below, the launch is the shortest time; on a GPU that
+    is the host's, and a kernel alone takes `LAUNCH_MS` at most.
 
     Args:
         table: measured operations with `latency_ms`.
         device: its name.
+        on_gpu: whether they ran on a GPU.
     """
-    if device in GPUS:
+    if data_sheet(device) is not None:
         return roof_of(device)
     found, latency = quantities(table), table["latency_ms"].to_numpy(np.float64)
     weighted = (table["macs"] > 0).to_numpy()
     speed = (found["operations"] / latency)[weighted] if weighted.any() else found["operations"] / latency
+    shortest = float(latency.min())
     return Roof(
         name=device,
         peak_gflops=float(np.quantile(speed, _REACHED)) / 1e6,
         bandwidth_gb_s=float(np.quantile(found["bytes"] / latency, _REACHED)) / 1e6,
-        launch_ms=float(latency.min()),
+        launch_ms=min(shortest, LAUNCH_MS) if on_gpu else shortest,
     )
 
 

@@ -24,6 +24,13 @@ def test_layers_from_measured_operations_add_up(edgeperf: Run, mobilenet_v2: Pat
     for metric in ("latency_ms", "energy_mj"):
         assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(table[metric])
     assert isinstance(table["slow_layers"], list)
+    assert "add --cpu" in done.stderr
+
+
+def test_what_operations_ran_on_can_be_said(edgeperf: Run, mobilenet_v2: Path, measured: Path) -> None:
+    done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", measured, "--gpu", "--json")
+    assert done.returncode == 0
+    assert "--cpu" not in done.stderr
 
 
 def test_a_plot_is_drawn_and_the_table_says_how_close_each_layer_is(
@@ -40,6 +47,7 @@ def test_a_plot_is_drawn_and_the_table_says_how_close_each_layer_is(
 def test_what_is_missing_is_said(edgeperf: Run, mobilenet_v2: Path, measured: Path, tmp_path: Path) -> None:
     for arguments, message in (
         (("--plot", tmp_path / "a.svg"), "--device NAME"),
+        (("--device", "jetson-tx2", "--cpu"), "--operations DIR"),
         (("--device", "my-gpu", "--operations", tmp_path), "edgeperf operations"),
         (("--device", "my-tpu", "--operations", measured), "The table holds: my-gpu"),
     ):

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +13,7 @@ from edgeperf.hardware import gpu
 from edgeperf.layerwise.fitting import fit_measured, latency_maker
 from edgeperf.layerwise.hints import slow_layers
 from edgeperf.layerwise.loops import without_calls
+from edgeperf.layerwise.measurements import measured_on_gpu, of_device, read_measured
 from edgeperf.layerwise.operations import operation_table
 from edgeperf.layerwise.predictors import OneForAll
 from edgeperf.layerwise.roofline import roof_reached, roofline_ms
@@ -63,6 +68,51 @@ def test_a_gpu_keeps_its_data_sheet_and_its_launches():
     assert found.roof.peak_gflops == gpu("jetson-tx2").peak_gflops
     assert found.loop.floor_ms["relu"] > CALL_MS
     assert found.loop.leaf_ms == 0
+
+
+@pytest.mark.parametrize("name", ["Tesla T4", "T4"])
+def test_a_gpu_is_the_same_under_all_its_names(name: str):
+    network, table = small_network(), measured("t4")
+    named = fit_measured(measured(name), device=name, seed=0).cost(network)
+    assert named.latency_ms == fit_measured(table, device="t4", seed=0).cost(network).latency_ms
+    assert len(of_device(table, name)) == len(table)
+
+
+def test_where_nothing_tells_the_device_is_taken_for_a_gpu_unless_said_otherwise():
+    table = measured("my-gpu")
+    assert measured_on_gpu(table, "my-gpu") is None
+    found = fit_measured(table, device="my-gpu", seed=0)
+    assert found.loop.floor_ms["relu"] > CALL_MS
+    assert found.cost(small_network()).latency_ms < CALL_MS  # the host runs ahead of a network
+    assert fit_measured(table, device="my-gpu", on_gpu=False, seed=0).loop.floor_ms == {}
+
+
+@pytest.mark.parametrize(
+    ("host_gpu", "board_state", "on_gpu"),
+    [(True, {}, True), (False, {}, False), (False, {"etc/nv_tegra_release": "# R32"}, True)],
+)
+def test_a_campaign_knows_what_it_ran_on(tmp_path: Path, host_gpu: bool, board_state: dict[str, str], on_gpu: bool):
+    measured("mine").to_csv(tmp_path / "operations.csv")
+    (tmp_path / "campaign.json").write_text(json.dumps({"measures": "operations", "host_gpu": host_gpu}))
+    (tmp_path / "raw").mkdir()
+    recording = json.dumps({"recording": {"state_before": board_state}})
+    (tmp_path / "raw" / "job.json.gz").write_bytes(gzip.compress(recording.encode()))
+    table = of_device(read_measured(tmp_path), "mine")
+    assert measured_on_gpu(table, "mine") is on_gpu
+    assert bool(fit_measured(table, device="mine", seed=0).loop.floor_ms) is on_gpu
+    assert measured_on_gpu(table.assign(clock_mhz=900.0), "mine") is True
+
+
+def test_a_campaign_whose_files_are_damaged_is_refused(tmp_path: Path):
+    measured("mine").to_csv(tmp_path / "operations.csv")
+    (tmp_path / "campaign.json").write_text("{")
+    with pytest.raises(InvalidInput, match=r"campaign\.json cannot be read"):
+        read_measured(tmp_path)
+
+
+def test_a_processor_under_the_name_of_a_gpu_is_refused():
+    with pytest.raises(InvalidInput, match="measured on a CPU"):
+        fit_measured(measured("t4").assign(on_gpu=False), device="t4", seed=0)
 
 
 def test_without_power_there_is_no_energy():
