@@ -88,8 +88,14 @@ def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None
         seed: of all chance.
 
     Raises:
-        InvalidInput: the rows mix phases or batch sizes, or a CPU was measured under the name of a GPU.
+        InvalidInput: the rows mix phases or batch sizes, hold nothing but the identity operation, or a CPU was measured
+            under the name of a GPU.
     """
+    if not (table["kind"] != "Identity").any():
+        raise InvalidInput(
+            f"Nothing but the identity operation was measured on {device}, which tells nothing of others. "
+            "Measure more: edgeperf operations MODEL --device NAME --count N --out DIR."
+        )
     if on_gpu is None:
         on_gpu = measured_on_gpu(table, device) is not False
     if not on_gpu and data_sheet(device) is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.operations import Operation
+from edgeperf.layerwise.operations import COLUMNS, Operation
 from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.roofline import data_sheet
 from edgeperf.profilers import state
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SIGMAS = 3.0
+_PHASES = ("inference", "training")
+_TEXTS = {"kind": "a name", "device": "a name", "phase": " or ".join(_PHASES)}
+_MAY_MISS = ("power_mw", "set_clock_mhz", "clock_mhz")
+_NUMBERS = (*(name for name in COLUMNS if name != "kind"), "latency_ms", *_MAY_MISS)
+_POSITIVE = frozenset({"batch_size", "groups", "output_elements", "latency_ms", *_MAY_MISS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +73,11 @@ class OperationMeasurement:
 def read_measured(folder: Path) -> pd.DataFrame:
     """The operations in a campaign's folder that were measured, as an operation table with labels.
 
-    The column `on_gpu` says what they ran on, where the campaign's files beside the table tell.
+    Power that was not measured is NaN, in a table without the column too. The column `on_gpu` says what they ran on,
+    where the campaign's files beside the table tell.
 
     Raises:
-        InvalidInput: there is no table, or nothing was measured.
+        InvalidInput: there is no table, nothing was measured, or a measured row holds what cannot be.
     """
     import pandas as pd
 
@@ -82,14 +88,16 @@ def read_measured(folder: Path) -> pd.DataFrame:
         )
     try:
         table = pd.read_csv(path)
-        missing = {"kind", "latency_ms", "device", "phase", "status"} - set(table)
+        missing = {*COLUMNS, *_TEXTS, "latency_ms", "status"} - set(table)
     except (ValueError, OSError) as problem:
         raise InvalidInput(f"{path} cannot be read as a table of operations: {problem}.") from None
     if missing:
         raise InvalidInput(f"{path} lacks the column(s) {', '.join(sorted(missing))}. Expected a table of operations.")
-    good: pd.DataFrame = table[table["status"] == "ok"].reset_index(drop=True)
-    if good.empty:
+    measured = table if "power_mw" in table else table.assign(power_mw=np.nan)
+    measured = measured[measured["status"] == "ok"]
+    if measured.empty:
         raise InvalidInput(f"No operation of {path} was measured without a failure.")
+    good = _checked(measured, path).reset_index(drop=True)
     on_gpu = _campaign_on_gpu(path.parent)
     return good if on_gpu is None else good.assign(on_gpu=on_gpu)
 
@@ -127,6 +135,28 @@ def of_device(table: pd.DataFrame, device: str) -> pd.DataFrame:
     if "set_clock_mhz" in rows and rows["set_clock_mhz"].notna().any():
         rows = rows[rows["set_clock_mhz"] == rows["set_clock_mhz"].max()]
     found: pd.DataFrame = rows[rows["batch_size"] == rows["batch_size"].mode()[0]].reset_index(drop=True)
+    return found
+
+
+def _checked(measured: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The rows with numbers as numbers, once each holds what its column must."""
+    import pandas as pd
+
+    found = measured.copy()
+    for name in (*_TEXTS, *(name for name in _NUMBERS if name in measured)):
+        if name in _TEXTS:
+            good, expected = measured[name].isin(_PHASES) if name == "phase" else measured[name].notna(), _TEXTS[name]
+        else:
+            found[name] = numbers = pd.to_numeric(measured[name], errors="coerce")
+            above, expected = (numbers > 0, "above 0") if name in _POSITIVE else (numbers >= 0, "of at least 0")
+            good, expected = above & (numbers < math.inf), f"a number {expected}"
+            good |= measured[name].isna() & (name in _MAY_MISS)
+        if not good.all():
+            row = int(good.to_numpy().argmin())
+            raise InvalidInput(
+                f"{path}, row {measured.index[row] + 1}: {name} is {measured[name].iloc[row]}; expected {expected}. "
+                "Correct the row, or remove it."
+            )
     return found
 
 

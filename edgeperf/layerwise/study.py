@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 WORTHWHILE = 0.9
 """Twice the operations are worth measuring while they leave less than this share of the error."""
 
+_FEWEST = 5
+"""Of different operations, so that a fifth of them can be held out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizePoint:
@@ -58,9 +61,11 @@ def size_study(
         seed: of the draws.
 
     Raises:
-        InvalidInput: a size is below 2 or more than four fifths of the operations.
+        InvalidInput: a size is below 2 or more than four fifths of the operations, or these are fewer than five.
     """
     known = np.unique(groups)
+    if len(known) < _FEWEST:
+        raise InvalidInput(f"There are {len(known)} different operations; expected {_FEWEST} or more. Measure more.")
     most = len(known) - len(known) // 5
     if not sizes or min(sizes) < 2 or max(sizes) > most:
         raise InvalidInput(

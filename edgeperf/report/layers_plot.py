@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.shares import LayerCost, LayerTable
-from edgeperf.report.svg import Anchor, axes, document, text
+from edgeperf.report.svg import Anchor, axes, document, text, write_whole
 from edgeperf.units import METRICS
 
 WIDTH, HEIGHT = 900, 280
@@ -30,7 +30,7 @@ def write_layers_plot(table: LayerTable, path: Path) -> Path:
         `path`.
 
     Raises:
-        InvalidInput: no layer of the network takes any time.
+        InvalidInput: no layer of the network takes any time, or no file can be written there.
     """
     running = [layer for layer in table.layers if layer.latency_ms > 0]
     if not running:
@@ -41,8 +41,7 @@ def write_layers_plot(table: LayerTable, path: Path) -> Path:
     panels.append(_roofline(table, [layer for layer in running if layer.operations]))
     placed = [f'<g transform="translate(0 {HEIGHT * place})">{panel}</g>' for place, panel in enumerate(panels)]
     title = f"{table.network} on {table.device}. {table.note}"
-    path.write_text(document(placed, title=title, width=WIDTH, height=len(panels) * HEIGHT), encoding="utf-8")
-    return path
+    return write_whole(path, document(placed, title=title, width=WIDTH, height=len(panels) * HEIGHT))
 
 
 def _bars(metric: str, values: Sequence[float], layers: Sequence[LayerCost]) -> str:

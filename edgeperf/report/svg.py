@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from typing import Literal
+
+from edgeperf.errors import InvalidInput
 
 Anchor = Literal["start", "middle", "end"]
 
@@ -21,6 +24,27 @@ def document(parts: Iterable[str], *, title: str, width: int, height: int) -> st
             "</svg>\n",
         )
     )
+
+
+def write_whole(path: Path, content: str) -> Path:
+    """Writes the whole file or nothing.
+
+    Returns:
+        `path`.
+
+    Raises:
+        InvalidInput: no file can be written there.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(content, encoding="utf-8")
+        partial.replace(path)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"Cannot write {path}: {problem.strerror}. Expected a file in a folder that is there and can be written to."
+        ) from None
+    return path
 
 
 def text(x: float, y: float, content: str, anchor: Anchor = "start", style: str = "") -> str:

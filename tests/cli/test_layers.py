@@ -48,6 +48,7 @@ def test_what_is_missing_is_said(edgeperf: Run, mobilenet_v2: Path, measured: Pa
     for arguments, message in (
         (("--plot", tmp_path / "a.svg"), "--device NAME"),
         (("--device", "jetson-tx2", "--cpu"), "--operations DIR"),
+        (("--device", "jetson-tx2", "--plot", tmp_path / "nowhere" / "a.svg"), "Cannot write"),
         (("--device", "my-gpu", "--operations", tmp_path), "edgeperf operations"),
         (("--device", "my-tpu", "--operations", measured), "The table holds: my-gpu"),
     ):

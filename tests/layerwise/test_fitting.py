@@ -110,6 +110,44 @@ def test_a_campaign_whose_files_are_damaged_is_refused(tmp_path: Path):
         read_measured(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("latency_ms", np.nan, "latency_ms is nan; expected a number above 0"),
+        ("latency_ms", "fast", "latency_ms is fast; expected a number above 0"),
+        ("latency_ms", np.inf, "latency_ms is inf"),
+        ("power_mw", -1.0, "power_mw is -1.0"),
+        ("macs", -1, "macs is -1; expected a number of at least 0"),
+        ("kind", np.nan, "kind is nan; expected a name"),
+        ("phase", "both", "phase is both; expected inference or training"),
+    ],
+)
+def test_a_row_that_holds_what_cannot_be_is_refused(tmp_path: Path, column: str, value: object, expected: str):
+    table = measured().astype(object)
+    table.loc[4, column] = value
+    table.to_csv(tmp_path / "operations.csv")
+    with pytest.raises(InvalidInput, match=f"row 5: {expected}"):
+        read_measured(tmp_path)
+    table.assign(status=["oom" if index == 4 else "ok" for index in table.index]).to_csv(tmp_path / "operations.csv")
+    assert len(read_measured(tmp_path)) == len(table) - 1
+
+
+def test_a_table_lacks_power_alone(tmp_path: Path):
+    measured().drop(columns="power_mw").to_csv(tmp_path / "operations.csv")
+    assert read_measured(tmp_path)["power_mw"].isna().all()
+    measured().drop(columns="macs").to_csv(tmp_path / "operations.csv")
+    with pytest.raises(InvalidInput, match=r"lacks the column\(s\) macs"):
+        read_measured(tmp_path)
+
+
+@pytest.mark.parametrize("device", ["host-cpu", "t4", "my-gpu"])
+def test_the_identity_alone_predicts_nothing_and_one_operation_all(device: str):
+    table = measured(device)
+    with pytest.raises(InvalidInput, match="Nothing but the identity"):
+        fit_measured(table.tail(1), device=device, seed=0)
+    assert fit_measured(table.tail(2), device=device, seed=0).cost(small_network()).energy_mj > 0
+
+
 def test_a_processor_under_the_name_of_a_gpu_is_refused():
     with pytest.raises(InvalidInput, match="measured on a CPU"):
         fit_measured(measured("t4").assign(on_gpu=False), device="t4", seed=0)

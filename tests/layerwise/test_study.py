@@ -29,6 +29,12 @@ def test_sizes_that_leave_nothing_to_test_are_refused():
         size_study(MAKE, table, table["latency_ms"].to_numpy(), configurations(table), sizes=(40,), repeats=1, seed=0)
 
 
+def test_too_few_operations_to_hold_one_out_are_refused():
+    table = made_up_table(4)
+    with pytest.raises(InvalidInput, match="4 different operations; expected 5"):
+        size_study(MAKE, table, table["latency_ms"].to_numpy(), configurations(table), sizes=(4,), repeats=1, seed=0)
+
+
 def test_it_is_never_enough_while_doubling_pays():
     points = [SizePoint(configurations=n, mape=1000 / n, by_kind={}) for n in (50, 100, 200)]
     assert enough(points) is None

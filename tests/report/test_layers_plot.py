@@ -66,6 +66,14 @@ def test_without_energy_there_is_no_panel_of_it(tmp_path: Path):
     assert len(parts(path, "rect")) == 2
 
 
+def test_a_plot_that_cannot_be_written_is_refused_and_leaves_nothing(tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "nowhere" / "layers.svg", tmp_path / "folder"):
+        with pytest.raises(InvalidInput, match="Cannot write"):
+            write_layers_plot(TABLE, path)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
 def test_a_network_that_takes_no_time_is_not_drawn(tmp_path: Path):
     with pytest.raises(InvalidInput, match="nothing to draw"):
         write_layers_plot(replace(TABLE, layers=TABLE.layers[2:]), tmp_path / "layers.svg")
