@@ -118,7 +118,7 @@ def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None
         latency=fit_latency(rows, roof, seed=seed),
         power=fit_power(with_power, seed=seed) if len(with_power) else None,
         roof=roof,
-        loop=replace(loop, leaf_ms=0.0, floor_ms=loop.floor_ms if on_gpu else {}),
+        loop=replace(loop, leaf_ms=0.0, leaf_mw=0.0, floor_ms=loop.floor_ms if on_gpu else {}),
         fusion=EAGER_TRAINING if training else COMPILED,
         batch_size=_batch_size(rows, device),
     )

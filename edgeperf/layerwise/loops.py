@@ -43,7 +43,7 @@ class Loop:
 
     Attributes:
         leaf_ms: per element of input and weights.
-        leaf_mw: power while leaf gradients are added.
+        leaf_mw: power while leaf gradients are added; None where it was not measured.
         idle_mw: power of a waiting device.
         floor_ms: kind → the least time that any operation of the kind was measured with.
         passes: over the work: 1 at inference, `TRAINING_PASSES` in training.
@@ -51,7 +51,7 @@ class Loop:
     """
 
     leaf_ms: float = 0.0
-    leaf_mw: float = 0.0
+    leaf_mw: float | None = 0.0
     idle_mw: float = 0.0
     floor_ms: Mapping[str, float] = field(default_factory=dict)
     passes: float = 1.0
@@ -71,7 +71,8 @@ class Loop:
         Args:
             table: operations.
             alone_ms: measured or predicted in the loop.
-            power_mw: likewise; None where power was not measured, and then there is no energy.
+            power_mw: likewise; None where power was not measured, and then there is no energy, nor is there where leaf
+                gradients take a power that was not.
             roofline_ms: of one pass.
             reads_image: whether the operation has weights and reads the network's input.
         """
@@ -81,13 +82,13 @@ class Loop:
         own = np.where(launch_bound, np.minimum(own, self.passes * roofline_ms), own)
         without_gradient = (self.passes - 1) / self.passes if self.passes > 1 else 1.0
         share = np.where(reads_image, without_gradient, 1.0)
-        if power_mw is None:
+        if power_mw is None or self.leaf_mw is None:
             return own * share, None
-        return own * share, self._dynamic_mj(table, alone_ms, power_mw) * share
+        return own * share, self._dynamic_mj(table, alone_ms, power_mw, self.leaf_mw) * share
 
-    def _dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array) -> Array:
+    def _dynamic_mj(self, table: pd.DataFrame, alone_ms: Array, power_mw: Array, leaf_mw: float) -> Array:
         total = (power_mw - self.idle_mw) * alone_ms
-        leaf = np.maximum(self.leaf_mw - self.idle_mw, 0.0) * self._leaf_ms(table)
+        leaf = max(leaf_mw - self.idle_mw, 0.0) * self._leaf_ms(table)
         dynamic: Array = np.maximum(total - leaf, _LEAST_SHARE * np.maximum(total, 0.0)) / 1e3
         return dynamic
 
@@ -106,10 +107,10 @@ def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float, host_ms: flo
         host_ms: see `host_ms_of`.
     """
     alone = table[table["kind"] == "Identity"]
-    leaves = training and not alone.empty
+    leaves, powers = training and not alone.empty, alone["power_mw"].dropna()
     return Loop(
         leaf_ms=float((alone["latency_ms"] / alone["input_elements"]).median()) if leaves else 0.0,
-        leaf_mw=float(alone["power_mw"].median()) if leaves else 0.0,
+        leaf_mw=0.0 if not leaves else None if powers.empty else float(powers.median()),
         idle_mw=idle_mw,
         floor_ms={str(kind): float(least) for kind, least in table.groupby("kind")["latency_ms"].min().items()},
         passes=TRAINING_PASSES if training else 1.0,

@@ -159,6 +159,13 @@ def test_without_power_there_is_no_energy():
     assert cost.power_mw is None
 
 
+@pytest.mark.parametrize("device", ["t4", "my-gpu", "host-cpu"])
+def test_the_identity_needs_no_power_for_the_energy_of_a_training_step(device: str):
+    table = measured(device).assign(phase="training")
+    table.loc[table["kind"] == "Identity", "power_mw"] = np.nan
+    assert fit_measured(table, device=device, seed=0).cost(small_network()).energy_mj > 0
+
+
 def test_tables_of_two_phases_are_refused():
     table = measured()
     mixed = pd.concat([table, table.assign(phase="training")], ignore_index=True)

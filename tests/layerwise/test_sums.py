@@ -230,6 +230,16 @@ def test_the_loop_is_read_off_the_identity_and_the_fastest_rows():
     assert loop_of(table, training=False, idle_mw=900.0).leaf_ms == 0
 
 
+def test_without_the_power_of_leaf_gradients_there_is_no_energy():
+    rows = made_up_table(20)
+    table = pd.concat([rows, rows.head(1).assign(kind="Identity", power_mw=np.nan)], ignore_index=True)
+    loop = loop_of(table, training=True, idle_mw=900.0)
+    assert loop.leaf_mw is None
+    cost = device(loop=loop, fusion=EAGER_TRAINING).cost(small_network())
+    assert cost.latency_ms > 0
+    assert cost.energy_mj is None
+
+
 def test_the_host_takes_at_most_what_the_quickest_network_took_per_operation():
     assert host_ms_of(np.array([10, 100]), np.array([5.0, 20.0])) == 0.2
 
