@@ -173,6 +173,13 @@ def test_tables_of_two_phases_are_refused():
         fit_measured(mixed, device="host-cpu", seed=0)
 
 
+def test_tables_of_several_batch_sizes_are_refused():
+    mixed = measured()
+    mixed.loc[0, "batch_size"] = 8
+    with pytest.raises(InvalidInput, match=r"mix batch sizes \[1, 8\]"):
+        fit_measured(mixed, device="host-cpu", seed=0)
+
+
 def test_a_measured_layer_that_takes_longer_than_its_like_is_named():
     network = small_network()
     own = operation_table(step.operation for step in steps(network, fusion=EAGER) if step.layer == "inner")

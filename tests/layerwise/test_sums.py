@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -257,6 +258,14 @@ def test_a_fitted_device_recovers_a_made_up_truth():
     memory = 8 * act.output_elements / ROOF.bandwidth_gb_s / 1e6 + ROOF.launch_ms
     truth = 4 * (compute * (1.5 + 0.9) + memory * 1.5)
     assert predictor.cost(network).latency_ms == pytest.approx(truth, rel=0.1)
+
+
+def test_a_few_rows_at_another_batch_size_teach_and_more_are_refused():
+    table = made_up_table(40).assign(batch_size=[1] * 10 + [32] * 30)
+    fit = partial(fit_device, device="made-up", roof=ROOF, training=False, idle_mw=0.0, seed=0)
+    assert fit(table).batch_size == 32
+    with pytest.raises(InvalidInput, match=r"mix batch sizes \[1, 32\]"):
+        fit(table.assign(batch_size=[1] * 11 + [32] * 29))
 
 
 def test_a_sibling_tells_what_was_not_measured_on_the_device():
