@@ -1,4 +1,4 @@
-"""A table of measured operations, and measured networks where there are any → a `DevicePredictor`."""
+"""A table of measured operations → a `DevicePredictor`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import numpy as np
 
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.corrected import CorrectedTimes
-from edgeperf.layerwise.loops import host_ms_of, loop_of, without_calls
+from edgeperf.layerwise.loops import loop_of, without_calls
 from edgeperf.layerwise.measurements import measured_on_gpu
 from edgeperf.layerwise.predictors import OneForAll, OperationPredictor
 from edgeperf.layerwise.roofline import Roof, data_sheet, roof_reached, roofline_ms
 from edgeperf.layerwise.sums import DevicePredictor
-from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING, steps
+from edgeperf.layerwise.workloads import COMPILED, EAGER, EAGER_TRAINING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-
-    from edgeperf.records import Network
 
 STATISTICS_OF_THE_BATCH = frozenset({"BatchNormalization"})
 """Kinds that were measured with the batch's statistics and run with stored ones in a network at inference."""
@@ -39,7 +35,6 @@ def fit_device(
     roof: Roof,
     training: bool,
     idle_mw: float,
-    measured: Sequence[tuple[Network, float]] = (),
     sibling: DevicePredictor | None = None,
     seed: int,
 ) -> DevicePredictor:
@@ -52,7 +47,6 @@ def fit_device(
         roof: its roof.
         training: whether the rows are training steps; else modules in training mode, without gradients.
         idle_mw: power of the waiting device.
-        measured: networks with their latency in ms; only the host's time per operation is learned from them.
         sibling: of another GPU on which more was measured; the ratio to it is learned instead of that to the roofline.
         seed: of all chance.
 
@@ -60,9 +54,6 @@ def fit_device(
         InvalidInput: more than a quarter of the rows are at other batch sizes.
     """
     batch_size = _batch_size(table, device, others=_OTHER_BATCHES)
-    fusion = EAGER_TRAINING if training else EAGER
-    counts = np.array([len(steps(network, batch_size=batch_size, fusion=fusion)) for network, _ in measured])
-    host_ms = host_ms_of(counts, np.array([latency for _, latency in measured])) if measured else 0.0
     kinds = frozenset(table["kind"]) - (frozenset() if training else STATISTICS_OF_THE_BATCH)
     latency, power = fit_operations(table, roof, sibling=sibling, seed=seed)
     return DevicePredictor(
@@ -71,8 +62,8 @@ def fit_device(
         latency=latency,
         power=power,
         roof=roof,
-        loop=loop_of(table, training=training, idle_mw=idle_mw, host_ms=host_ms),
-        fusion=fusion,
+        loop=loop_of(table, training=training, idle_mw=idle_mw),
+        fusion=EAGER_TRAINING if training else EAGER,
         batch_size=batch_size,
     )
 

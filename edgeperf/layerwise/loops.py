@@ -47,7 +47,7 @@ class Loop:
         idle_mw: power of a waiting device.
         floor_ms: kind → the least time that any operation of the kind was measured with.
         passes: over the work: 1 at inference, `TRAINING_PASSES` in training.
-        host_ms: time of the host per operation in a network.
+        host_ms: time of the host per operation in a network; `host_ms_of` learns it, where networks were measured.
     """
 
     leaf_ms: float = 0.0
@@ -97,14 +97,13 @@ class Loop:
         return elements * self.leaf_ms
 
 
-def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float, host_ms: float = 0.0) -> Loop:
+def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float) -> Loop:
     """The loop of a measured table, read off its identity operations and its fastest ones.
 
     Args:
         table: measured operations with `latency_ms` and `power_mw`.
         training: whether the loop did training steps.
         idle_mw: power of the waiting device.
-        host_ms: see `host_ms_of`.
     """
     alone = table[table["kind"] == "Identity"]
     leaves, powers = training and not alone.empty, alone["power_mw"].dropna()
@@ -114,7 +113,6 @@ def loop_of(table: pd.DataFrame, *, training: bool, idle_mw: float, host_ms: flo
         idle_mw=idle_mw,
         floor_ms={str(kind): float(least) for kind, least in table.groupby("kind")["latency_ms"].min().items()},
         passes=TRAINING_PASSES if training else 1.0,
-        host_ms=host_ms,
     )
 
 

@@ -38,11 +38,6 @@ class Roof:
     bandwidth_gb_s: float
     launch_ms: float = LAUNCH_MS
 
-    @property
-    def ridge(self) -> float:
-        """Operations per byte above which arithmetic bounds a kernel, and below which memory does."""
-        return self.peak_gflops / self.bandwidth_gb_s
-
 
 def data_sheet(name: str) -> GpuSpec | None:
     """The data sheet of the GPU of that name or alias; None where it names no GPU of `edgeperf.hardware`."""
