@@ -12,11 +12,12 @@ from edgeperf.cli.networks import read, shape_text
 from edgeperf.cli.options import Declared, Device, InputSize, Json, Model, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
-from edgeperf.units import METRICS
+from edgeperf.units import METRICS, significant
 
 if TYPE_CHECKING:
     from edgeperf.layerwise.hints import SlowLayer
     from edgeperf.layerwise.shares import LayerCost, LayerTable
+    from edgeperf.layerwise.sweeps import ClockCost
     from edgeperf.records import Layer, Network
 
 _SEED = 0
@@ -49,6 +50,9 @@ def layers(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw time and energy per layer, and the roofline.")
     ] = None,
+    clocks: Annotated[
+        bool, typer.Option("--clocks", help="Instead: the whole network at each GPU clock of these operations.")
+    ] = False,
     declared: Declared = None,
     json: Json = False,
 ) -> None:
@@ -56,8 +60,13 @@ def layers(
     from edgeperf.network import layer_rows
 
     network = read(model, input_size, declared)
-    if on_gpu is not None and operations is None:
-        raise InvalidInput("--gpu and --cpu say what measured operations ran on. Add --operations DIR.")
+    if operations is None and (clocks or on_gpu is not None):
+        raise InvalidInput("--clocks, --gpu and --cpu speak of measured operations. Add --operations DIR.")
+    if clocks and plot is not None:
+        raise InvalidInput("--plot draws layers at one clock, and --clocks shows none. Leave one of them out.")
+    if clocks and device is not None and operations is not None:
+        _print_sweep(network, device, operations, on_gpu, json=json)
+        return
     if device is not None:
         found = _distributed(network, device) if operations is None else _predicted(network, device, operations, on_gpu)
         _print_layers(network, *found, plot, json=json)
@@ -147,6 +156,36 @@ def _print_layers(
             for each in slow[:_SLOW_SHOWN]
         )
         note(f"Measured slower than operations like them, perhaps badly tuned kernels: {told}.")
+
+
+def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | None, *, json: bool) -> None:
+    from edgeperf.layerwise.measurements import read_measured
+    from edgeperf.layerwise.sweeps import swept
+
+    found = swept(network, read_measured(folder), device=device, on_gpu=on_gpu, seed=_SEED)
+    if json:
+        print_json(asdict(found))
+        return
+    best = {each.objective: each.clock_mhz for each in found.optima}
+    print_table(
+        f"{network.name} on {device}, {found.phase} at batch size {found.batch_size}, over GPU clocks",
+        ("clock", "operations", "latency", "power", "energy", "energy x latency", "least"),
+        (_clock_row(cost, [name for name, clock in best.items() if clock == cost.clock_mhz]) for cost in found.clocks),
+        left=0,
+    )
+    for each in found.optima:
+        note(
+            f"Least {each.objective} at {each.clock_mhz:g} MHz: {each.saved_share:.1%} less than at the highest clock; "
+            f"the next best clock costs {each.margin_share:.1%} more."
+        )
+    if not found.optima:
+        note("Power was not measured at two clocks or more, so none is best in energy.")
+
+
+def _clock_row(cost: ClockCost, least: list[str]) -> tuple[str, ...]:
+    costs = (METRICS[name].format(getattr(cost, name)) for name in ("latency_ms", "power_mw", "energy_mj"))
+    product = "-" if cost.energy_delay_mj_ms is None else f"{significant(cost.energy_delay_mj_ms, 3)} mJ ms"
+    return (f"{cost.clock_mhz:g} MHz", f"{cost.operations:,}", *costs, product, ", ".join(least))
 
 
 def _distributed(network: Network, device: str) -> tuple[LayerTable, tuple[SlowLayer, ...]]:

@@ -14,6 +14,6 @@
 * `physical`, `corrected`: what a GPU's data sheet explains, and what one GPU's measurements add to it;
 * `hardware_features`, `crossing`: from measured GPUs to others;
 * `shares`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
-* `clocks`: time, power and energy over GPU clocks, and the best clock;
+* `clocks`, `sweeps`: time, power and energy over GPU clocks, and the best clock; networks over measured clocks;
 * `tables`: published measurements in one form.
 """

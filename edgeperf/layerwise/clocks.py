@@ -70,13 +70,7 @@ class ClockCurve:
         """The clock of least cost among those that the device offers; measured cost decides where all are measured."""
         costs = self.cost_at(clocks_mhz, objective)
         judged = costs if np.isin(clocks_mhz, self.clocks_mhz).all() else self._smoothed(clocks_mhz, costs, objective)
-        best, highest = int(judged.argmin()), int(clocks_mhz.argmax())
-        return Optimum(
-            objective=objective,
-            clock_mhz=float(clocks_mhz[best]),
-            cost=float(costs[best]),
-            saved_share=float(1 - costs[best] / costs[highest]),
-        )
+        return _least(clocks_mhz, costs, judged, objective)
 
     def _smoothed(self, clocks_mhz: Array, costs: Array, objective: Objective) -> Array:
         """Costs averaged in logarithms with those of a parabola through the cheapest measured clocks.
@@ -107,12 +101,14 @@ class Optimum:
         clock_mhz: of the GPU.
         cost: in the objective's unit.
         saved_share: of the cost at the highest clock.
+        margin_share: what the next best clock costs more; None where there is no other.
     """
 
     objective: str
     clock_mhz: float
     cost: float
     saved_share: float
+    margin_share: float | None
 
 
 def clock_curve(clocks_mhz: Sequence[float], latency_ms: Sequence[float], power_mw: Sequence[float]) -> ClockCurve:
@@ -132,6 +128,24 @@ def clock_curve(clocks_mhz: Sequence[float], latency_ms: Sequence[float], power_
         raise InvalidInput("Clocks, latencies and powers must be positive numbers.")
     order = clocks.argsort()
     return ClockCurve(clocks_mhz=clocks[order], latency_ms=latency[order], power_mw=power[order])
+
+
+def cheapest(clocks_mhz: Array, latency_ms: Array, power_mw: Array, objective: Objective) -> Optimum:
+    """The clock of least cost among those where time and power are known, without a curve through them."""
+    costs = _cost(latency_ms, power_mw, objective)
+    return _least(clocks_mhz, costs, costs, objective)
+
+
+def _least(clocks_mhz: Array, costs: Array, judged: Array, objective: Objective) -> Optimum:
+    best, highest = int(judged.argmin()), int(clocks_mhz.argmax())
+    others = np.delete(judged, best)
+    return Optimum(
+        objective=objective,
+        clock_mhz=float(clocks_mhz[best]),
+        cost=float(costs[best]),
+        saved_share=float(1 - costs[best] / costs[highest]),
+        margin_share=float(others.min() / judged[best] - 1) if len(others) else None,
+    )
 
 
 def half_of(clocks_mhz: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -125,16 +125,43 @@ def of_device(table: pd.DataFrame, device: str) -> pd.DataFrame:
     Raises:
         InvalidInput: nothing was measured on that device.
     """
+    rows = _of_one_phase(table, device)
+    if rows["set_clock_mhz"].notna().any():
+        rows = rows[rows["set_clock_mhz"] == rows["set_clock_mhz"].max()]
+    return _of_one_batch_size(rows)
+
+
+def by_clock(table: pd.DataFrame, device: str) -> dict[float, pd.DataFrame]:
+    """GPU clock in MHz, ascending → the rows of one device at it, selected as by `of_device`.
+
+    Raises:
+        InvalidInput: nothing was measured on that device, or not at two clocks or more.
+    """
+    rows = _of_one_phase(table, device)
+    rows = _of_one_batch_size(rows.dropna(subset="set_clock_mhz"))
+    found = {float(clock): rows[rows["set_clock_mhz"] == clock] for clock in sorted(rows["set_clock_mhz"].unique())}
+    if len(found) < 2:
+        at = ", ".join(f"{clock:g} MHz" for clock in found) or "no fixed clock"
+        raise InvalidInput(
+            f"The operations of {device} were measured at {at}; expected two GPU clocks or more. "
+            "Measure a sweep: edgeperf operations MODEL --device NAME --gpu-clock MHZ --gpu-clock MHZ --out DIR."
+        )
+    return {clock: part.reset_index(drop=True) for clock, part in found.items()}
+
+
+def _of_one_phase(table: pd.DataFrame, device: str) -> pd.DataFrame:
     names = [str(name) for name in table["device"].unique()]
     same = [device] if device in names else [name for name in names if _one_gpu(name, device)]
     rows = table[table["device"].isin(same)]
     if rows.empty:
         raise InvalidInput(f"No operation was measured on {device}. The table holds: {', '.join(sorted(names))}.")
     phase = "inference" if (rows["phase"] == "inference").any() else "training"
-    rows = rows[rows["phase"] == phase]
-    if "set_clock_mhz" in rows and rows["set_clock_mhz"].notna().any():
-        rows = rows[rows["set_clock_mhz"] == rows["set_clock_mhz"].max()]
-    found: pd.DataFrame = rows[rows["batch_size"] == rows["batch_size"].mode()[0]].reset_index(drop=True)
+    found: pd.DataFrame = rows[rows["phase"] == phase]
+    return found if "set_clock_mhz" in found else found.assign(set_clock_mhz=np.nan)
+
+
+def _of_one_batch_size(rows: pd.DataFrame) -> pd.DataFrame:
+    found: pd.DataFrame = rows[rows["batch_size"] == rows["batch_size"].mode().min()].reset_index(drop=True)
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.layerwise.networks import made_up_table
+from tests.layerwise.networks import made_up_sweep, made_up_table
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +44,27 @@ def test_a_plot_is_drawn_and_the_table_says_how_close_each_layer_is(
     assert "of the roofline" in done.stdout
 
 
+def test_the_best_clocks_of_a_sweep_are_named(edgeperf: Run, mobilenet_v2: Path, tmp_path: Path) -> None:
+    made_up_sweep((300.0, 600.0, 900.0), least_energy_mhz=600.0).assign(device="my-gpu").to_csv(tmp_path / "sweep.csv")
+    wanted = ("layers", mobilenet_v2, "--device", "my-gpu", "--operations", tmp_path / "sweep.csv", "--clocks")
+    found = json.loads(edgeperf(*wanted, "--json").stdout)
+    assert [each["clock_mhz"] for each in found["clocks"]] == [300, 600, 900]
+    assert {each["objective"]: each["clock_mhz"] for each in found["optima"]} == {"energy": 600, "energy-delay": 900}
+    assert found["optima"][0]["cost"] == pytest.approx(found["clocks"][1]["energy_mj"])
+    done = edgeperf(*wanted)
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if " MHz " in line}
+    assert lines["600"].split()[-1] == "energy"
+    assert lines["900"].split()[-1] == "energy-delay"
+    assert "Least energy at 600 MHz" in done.stderr
+
+
 def test_what_is_missing_is_said(edgeperf: Run, mobilenet_v2: Path, measured: Path, tmp_path: Path) -> None:
     for arguments, message in (
         (("--plot", tmp_path / "a.svg"), "--device NAME"),
         (("--device", "jetson-tx2", "--cpu"), "--operations DIR"),
+        (("--device", "jetson-tx2", "--clocks"), "--operations DIR"),
+        (("--device", "my-gpu", "--operations", measured, "--clocks"), "--gpu-clock MHZ"),
+        (("--device", "my-gpu", "--operations", measured, "--clocks", "--plot", tmp_path / "a.svg"), "Leave one"),
         (("--device", "jetson-tx2", "--plot", tmp_path / "nowhere" / "a.svg"), "Cannot write"),
         (("--device", "my-gpu", "--operations", tmp_path), "edgeperf operations"),
         (("--device", "my-tpu", "--operations", measured), "The table holds: my-gpu"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.clocks import clock_curve, half_of
+from edgeperf.layerwise.clocks import cheapest, clock_curve, half_of
 
 CLOCKS = np.linspace(100.0, 1300.0, 13)
 
@@ -73,3 +73,12 @@ def test_unknown_objectives_are_refused():
     latency, power = law(CLOCKS)
     with pytest.raises(InvalidInput, match="energy-delay"):
         clock_curve(CLOCKS, latency, power).cost_at(CLOCKS, "speed")
+
+
+def test_the_margin_is_what_the_next_best_clock_costs_more():
+    latency, power = np.array([4.0, 2.0, 1.0]), np.array([1000.0, 1500.0, 4000.0])
+    found = cheapest(CLOCKS[:3], latency, power, "energy")  # 4, 3 and 4 mJ
+    assert (found.clock_mhz, found.cost) == (CLOCKS[1], 3.0)
+    assert (found.saved_share, found.margin_share) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
+    assert clock_curve(CLOCKS[:3], latency, power).optimum(CLOCKS[:3]).margin_share == pytest.approx(1 / 3)
+    assert cheapest(CLOCKS[:1], latency[:1], power[:1], "energy").margin_share is None
