@@ -28,14 +28,10 @@ from edgeperf.layerwise.quantities import Array
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Objective = Literal["energy", "energy-delay", "latency"]
+Objective = Literal["energy", "energy-delay"]
 
-_EXPONENTS: Final[dict[str, tuple[float, float]]] = {
-    "energy": (1, 1),
-    "energy-delay": (2, 1),
-    "latency": (1, 0),
-}
-"""Objective → exponents of time and of power."""
+_EXPONENTS: Final[dict[str, int]] = {"energy": 1, "energy-delay": 2}
+"""Objective → exponent of time."""
 _PARABOLA: Final = 4
 """Measured clocks under the parabola; of 4 and 5, chosen on the sweeps of `benchmarks/clocks.py`."""
 
@@ -63,7 +59,7 @@ class ClockCurve:
         return _law_and_rest(self.clocks_mhz, self.power_mw, clocks_mhz, _power_terms)
 
     def cost_at(self, clocks_mhz: Array, objective: Objective = "energy") -> Array:
-        """Energy in mJ, energy-delay product in mJ ms, or latency in ms."""
+        """Energy in mJ, or energy-delay product in mJ ms."""
         return _cost(self.latency_at(clocks_mhz), self.power_at(clocks_mhz), objective)
 
     def optimum(self, clocks_mhz: Array, objective: Objective = "energy") -> Optimum:
@@ -75,11 +71,8 @@ class ClockCurve:
     def _smoothed(self, clocks_mhz: Array, costs: Array, objective: Objective) -> Array:
         """Costs averaged in logarithms with those of a parabola through the cheapest measured clocks.
 
-        Outside these clocks the larger of the two counts, so that no clock is chosen on extrapolation alone. Latency
-        has no minimum inside the range, and stays as it is.
+        Outside these clocks the larger of the two counts, so that no clock is chosen on extrapolation alone.
         """
-        if objective == "latency":
-            return costs
         measured = self.cost_at(self.clocks_mhz, objective)
         start = max(0, min(int(measured.argmin()) - _PARABOLA // 2, len(measured) - _PARABOLA))
         near = slice(start, start + _PARABOLA)
@@ -156,8 +149,7 @@ def half_of(clocks_mhz: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _cost(latency_ms: Array, power_mw: Array, objective: Objective) -> Array:
     if objective not in _EXPONENTS:
         raise InvalidInput(f"Unknown objective {objective!r}; expected one of {', '.join(_EXPONENTS)}.")
-    of_time, of_power = _EXPONENTS[objective]
-    return latency_ms**of_time * (power_mw / 1e3) ** of_power
+    return latency_ms ** _EXPONENTS[objective] * power_mw / 1e3
 
 
 def _time_terms(clocks: Array) -> Array:
