@@ -129,7 +129,9 @@ def term_times(table: pd.DataFrame) -> dict[str, Array]:
         "arithmetic": weighted * operations / sheet["peak"] / 1e6,
         "energy": weighted * operations * _JOULE_PER_OPERATION_AND_NM * 1e3 * sheet["node"] / sheet["power"],
         "waves": _waves(rows, found["columns"], found["depth"], products, sheet),
-        "winograd_waves": _waves(patches, found["columns"], fast * found["in_channels"] / found["groups"], 36 * products, sheet),
+        "winograd_waves": _waves(
+            patches, found["columns"], fast * found["in_channels"] / found["groups"], 36 * products, sheet
+        ),
         "depth": found["depth"] / clock * 1e3,
         "read": 4 * found["input_elements"] / bandwidth,
         "written": 4 * found["output_elements"] / bandwidth,
