@@ -196,16 +196,12 @@ def _layer_matrix(network: Network) -> Array:
 
 
 def _energy_parts(surrogates: PricedSurrogates, matrix: Array, latency_ms: Array) -> Array:
-    """Energy per layer: its quantities at their price, and the power at rest for as long as it runs.
-
-    The surrogate prices energy per inference in uJ and power at rest in mW over the time between two inferences, so the
-    part of rest that falls into the latency is shared by time.
-    """
+    """What each layer's energy is in proportion to: as its surrogate prices it, in time where it prices no layers."""
     surrogate = surrogates.trained["energy_mj"].surrogate
-    power = getattr(surrogate, "power", None)
-    if power is None:
-        return latency_ms
-    return np.asarray(matrix @ power.prices[:-1] + power.prices[-1] * latency_ms, dtype=np.float64)
+    if (power := getattr(surrogate, "power", None)) is not None:
+        return np.asarray(power.layer_energies(matrix, latency_ms), dtype=np.float64)
+    prices = getattr(surrogate, "prices", None)
+    return latency_ms if prices is None else np.asarray(matrix @ prices, dtype=np.float64)
 
 
 def _shared_out(parts: Array, total: float) -> Array:

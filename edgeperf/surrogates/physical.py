@@ -82,6 +82,21 @@ class PowerSurrogate:
         rates = _rates(features, self.latency.predict(features), self.overhead_ms, self.overhead_per_call_ms)
         return rates @ self.prices * np.exp(self.correction.mean(descriptors(features)))
 
+    def layer_energies(self, layers: Matrix, latency_ms: Vector) -> Vector:
+        """(layers,) uJ of latency times power per layer, before the correction.
+
+        Energy per quantity is spread over the time between two inferences, so as much of it falls into the latency as
+        the latency is of that time.
+
+        Args:
+            layers: (layers, quantities) what each adds to the network's.
+            latency_ms: (layers,) its part of the latency.
+        """
+        total_ms = latency_ms.sum()
+        calls = layers[:, QUANTITY_NAMES.index("calls")].sum()
+        period_ms = total_ms + self.overhead_ms + self.overhead_per_call_ms * calls
+        return layers @ self.prices[:-1] * (total_ms / period_ms) + self.prices[-1] * latency_ms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergySurrogate:
