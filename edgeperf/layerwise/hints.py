@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SLOW = 1.5
 """Times the expected latency from which a kernel counts as slow."""
 _FOLDS = 5
+_FEWEST = 30
+"""Different measured operations, below which there is nothing that one is like."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ def slow_layers(
     batch_size: int = 1,
     fusion: Fusion,
 ) -> tuple[SlowLayer, ...]:
-    """Layers whose operation took `SLOW` times what is expected, or more; worst first.
+    """Layers whose operation took `SLOW` times what is expected, or more; worst first; none where few were measured.
 
     Args:
         network: whose layers.
@@ -66,10 +68,9 @@ def slow_layers(
     """
     found = steps(network, batch_size=batch_size, fusion=fusion)
     labels, groups = table["latency_ms"].to_numpy(np.float64), configurations(table)
-    folds = min(_FOLDS, len(np.unique(groups)))
-    if not found or folds < 2:
+    if not found or len(np.unique(groups)) < _FEWEST:
         return ()
-    expected = cross_predict(make, table, labels, groups, folds=folds)
+    expected = cross_predict(make, table, labels, groups, folds=_FOLDS)
     known = dict(zip(same_operation(table), zip(labels, expected, strict=True), strict=True))
     keys = same_operation(operation_table(step.operation for step in found))
     measured = ((step.layer, *known[key]) for step, key in zip(found, keys, strict=True) if key in known)

@@ -33,10 +33,14 @@ _TILE_ROWS, _TILE_COLUMNS, _TILE_DEPTH = 128, 64, 16
 def quantities(table: pd.DataFrame) -> dict[str, Array]:
     """Name → one number per row: attributes, the four sizes, and the shape of the matrix product.
 
-    Element-wise kinds have one operation per output element and no matrix product (zeros).
+    Kinds without products have one operation per element of each window, or per element that an output is computed of,
+    and no matrix product (zeros).
     """
     found = {name: table[name].to_numpy(np.float64) for name in (*ATTRIBUTES, *SIZES[:3])}
-    found["operations"] = np.where(found["macs"] > 0, 2 * found["macs"], found["output_elements"])
+    window = found["kernel_height"] * found["kernel_width"]
+    gathered = found["input_elements"] / np.maximum(1.0, found["inputs"] * found["output_elements"])
+    per_output = np.maximum(1.0, np.where(window > 0, window, gathered))
+    found["operations"] = np.where(found["macs"] > 0, 2 * found["macs"], per_output * found["output_elements"])
     weighted = found["macs"] > 0
     found["rows"] = weighted * found["batch_size"] * found["out_height"] * found["out_width"]
     found["columns"] = weighted * found["out_channels"] / found["groups"]

@@ -95,7 +95,7 @@ class PowerSurrogate:
         total_ms = latency_ms.sum()
         calls = layers[:, QUANTITY_NAMES.index("calls")].sum()
         period_ms = total_ms + self.overhead_ms + self.overhead_per_call_ms * calls
-        return layers @ self.prices[:-1] * (total_ms / period_ms) + self.prices[-1] * latency_ms
+        return np.asarray(layers @ self.prices[:-1] * (total_ms / period_ms) + self.prices[-1] * latency_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

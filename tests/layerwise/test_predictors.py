@@ -14,9 +14,27 @@ from edgeperf.layerwise.quantities import QUANTITIES, SIZES, one_hot, quantities
 from edgeperf.layerwise.rivals import Paleo, Roofline, TemplateMatching
 from edgeperf.layerwise.roofline import bound_by, roof_of, roofline_ms
 from edgeperf.layerwise.validation import configurations, cross_predict, mape, score
-from tests.layerwise.networks import ROOF, convolution, made_up_table, relu
+from edgeperf.layerwise.workloads import steps
+from tests.layerwise.networks import ROOF, convolution, made_up_table, network_of, relu
 
 SCALE = partial(roofline_ms, roof=ROOF)
+
+
+def test_work_without_products_counts_every_element_that_is_read_for_an_output():
+    network = network_of(
+        lambda n, x: n.Dense(2)(
+            n.GlobalAveragePooling2D()(n.Add()([n.ReLU()(n.AveragePooling2D(2)(x)), n.AveragePooling2D(2)(x)]))
+        )
+    )
+    found = {step.operation.kind: step.operation for step in steps(network)}
+    counts = quantities(operation_table(found.values()))["operations"]
+    assert dict(zip(found, counts.tolist(), strict=True)) == {
+        "AveragePooling2D": 4 * 4 * 16 * 4,
+        "relu": 4 * 4 * 16,
+        "Add": 4 * 4 * 16,
+        "GlobalAveragePooling2D": 4 * 4 * 16,
+        "Dense": 2 * 16 * 2,
+    }
 
 
 def test_quantities_of_a_convolution_are_those_of_its_matrix_product():

@@ -11,7 +11,7 @@ from tests.layerwise.networks import made_up_sweep, small_network
 
 CLOCKS = (400.0, 600.0, 800.0, 950.0, 1200.0)
 QUIETEST = 600.0
-TREES = 3e-3
+TREES = 1e-2
 """Trees of different clocks split a little differently."""
 
 
