@@ -7,11 +7,11 @@ import pytest
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.measurements import by_clock
 from edgeperf.layerwise.sweeps import swept
-from tests.layerwise.networks import made_up_sweep, small_network
+from tests.layerwise.networks import made_up_sweep, network_of, small_network
 
 CLOCKS = (400.0, 600.0, 800.0, 950.0, 1200.0)
 QUIETEST = 600.0
-TREES = 1e-2
+TREES = 3e-3
 """Trees of different clocks split a little differently."""
 
 
@@ -20,7 +20,9 @@ def sweep(**changes: object) -> pd.DataFrame:
 
 
 def test_the_optima_over_clocks_are_those_of_the_closed_form():
-    found = swept(small_network(), sweep(), device="mine", seed=0)
+    # Kinds that were measured: what others are taken for hangs on how trees split, which differs from clock to clock.
+    network = network_of(lambda n, x: n.ReLU()(n.Conv2D(32, 3, padding="same")(n.ReLU()(x))), (28, 28, 16))
+    found = swept(network, sweep(), device="mine", seed=0)
     clocks = np.array([each.clock_mhz for each in found.clocks])
     assert clocks.tolist() == list(CLOCKS)
     # Time goes with 1/f and power with 2 q^3 + f^3: energy is least at q, the energy-delay product at the cube root of
