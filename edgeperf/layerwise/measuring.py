@@ -162,7 +162,6 @@ def _measured(
             sensor=bench.sensor,
             plan=plan,
             env=access.env,
-            root=access.root,
         )
         recording, remote = bench.record(job)
     store.keep_recording(job_id, recording, bench.sensor)

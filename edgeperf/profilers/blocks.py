@@ -82,7 +82,6 @@ def job(
     sensor: Sensor,
     plan: BlockPlan,
     env: Mapping[str, str],
-    root: str = "/",
 ) -> Job:
     """The job that measures models, each under its key; its file is written to `folder`.
 
@@ -95,8 +94,6 @@ def job(
         "operations": [{"key": key, "recipe": recipe} for key, recipe in models.items()],
         "batch_size": batch_size,
         "training": plan.training,
-        "root": root,
-        "gpu_mhz": plan.gpu_mhz,
         "seed": 0,
         "cache_bytes": CACHE_BYTES,
         "most_instances": MOST_INSTANCES,
@@ -118,6 +115,7 @@ def job(
         idle_s=0.0,
         timeout_s=plan.timeout_s,
         env=env,
+        gpu_mhz=plan.gpu_mhz,
     )
 
 

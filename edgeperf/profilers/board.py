@@ -18,7 +18,7 @@ from typing import Any
 
 from edgeperf.errors import BoardError
 from edgeperf.profilers.conversation import Conversation
-from edgeperf.profilers.transport import AGENT, INFERENCE, OPERATIONS, BoardBusy, BoardGone, Connection
+from edgeperf.profilers.transport import AGENT, CLOCK, INFERENCE, OPERATIONS, BoardBusy, BoardGone, Connection
 
 OnPhase = Callable[[str], None]
 LEASE_S = 30.0
@@ -27,6 +27,7 @@ _ANSWER_LIMIT_S = 60.0
 _HOST_GONE, _TIMED_OUT = 3, 124
 _ADVICE = {
     "busy": "Somebody else measures there: wait until they have finished.",
+    "clock": "Log in as a user who may set it there (as a rule root), or measure without --gpu-clock.",
     "disk": "The board's disk is full: free some space there.",
     "request": "Is the agent's folder writable there?",
 }
@@ -65,6 +66,7 @@ class Job:
         steps: commands, see the agent's docstring.
         sensor: what records power, see there; None for nothing.
         timeout_s: of all steps together.
+        gpu_mhz: clock to keep the GPU at meanwhile; None leaves it alone.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Job:
     idle_s: float
     timeout_s: float
     env: Mapping[str, str] = field(default_factory=dict)
+    gpu_mhz: float | None = None
 
 
 class Board:
@@ -94,7 +97,7 @@ class Board:
         Raises:
             BoardError: the board cannot be used, or (`BoardGone`) does not answer.
         """
-        self.connection.put({path.name: path for path in (AGENT, INFERENCE, OPERATIONS)})
+        self.connection.put({path.name: path for path in (AGENT, CLOCK, INFERENCE, OPERATIONS)})
         answers = self._ask({"op": "inspect"}, _ANSWER_LIMIT_S, None)
         facts = answers["facts"]
         known = {name: facts[name] for name in Facts.__dataclass_fields__ if name in facts}
@@ -118,6 +121,7 @@ class Board:
             "idle_s": job.idle_s,
             "env": dict(job.env),
             "sensor": job.sensor,
+            "gpu_mhz": job.gpu_mhz,
             "steps": [dict(step) for step in job.steps],
         }
         done = self._ask(request, job.timeout_s + 2 * job.idle_s + _ANSWER_LIMIT_S, on_phase)["done"]

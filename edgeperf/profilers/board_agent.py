@@ -1,6 +1,7 @@
-"""Runs measurements on a board: one file, standard library alone, Python 3.6 or later.
+"""Runs measurements on a board: standard library alone, Python 3.6 or later.
 
-The host copies this file to the board and starts one process of it per request. It talks JSON, one object per line.
+The host copies this file and `board_clock.py` to the board and starts one process of it per request. It talks JSON,
+one object per line.
 
 Host to agent, on standard input
     The first line is the request. Every later line, whatever it holds, says that the host is still there. When
@@ -8,18 +9,19 @@ Host to agent, on standard input
 
     {"op": "inspect", "root": "/", "workdir": DIR}
     {"op": "measure", "root": "/", "workdir": DIR, "id": ID, "lease_s": 30, "idle_s": 30, "env": {NAME: VALUE},
-     "sensor": {"argv": [...]} or {"files": {LABEL: PATH}, "period_s": 0.02} or null,
+     "sensor": {"argv": [...]} or {"files": {LABEL: PATH}, "period_s": 0.02} or null, "gpu_mhz": 900 or null,
      "steps": [{"name": NAME, "argv": [...], "timeout_s": 600, "sample": true, "collect": [FILE, ...]}, ...]}
 
     Steps run one after the other in DIR; the first that fails ends the measurement. `sample` asks for the sensor while
-    the step runs; `collect` names files in DIR whose text goes into the recording.
+    the step runs; `collect` names files in DIR whose text goes into the recording. `gpu_mhz` asks for the GPU to be
+    kept at a clock meanwhile; it is let go whatever becomes of the steps, by the next agent where this one is killed.
 
 Agent to host, on standard output
     {"event": "hello", "protocol": 1, "python": "3.6.9", "sha256": OF_THIS_FILE}
     {"event": "phase", "name": "idle" or the step's, "t": SECONDS}
     {"event": "facts", ...}                             answers "inspect"; see `inspect`
     {"event": "done", "id": ID, "path": PATH, "sha256": OF_THE_RECORDING}
-    {"event": "failed", "reason": "busy" or "disk" or "request", "message": TEXT}
+    {"event": "failed", "reason": "busy" or "clock" or "disk" or "request", "message": TEXT}
 
 A recording is DIR/recordings/ID.json.gz, written whole or not at all; the host fetches and deletes it. It holds raw
 lines with their time: nothing is interpreted here. All times are seconds of CLOCK_MONOTONIC, which no clock change
@@ -428,16 +430,28 @@ def lock(workdir):
 
 
 def serve(request, host):
+    # Lies beside this file on the board; the package imports this module from elsewhere
+    from board_clock import ClockInUse, ClockProblem, fixed_clock, let_go_of_killed_run
+
     workdir = request["workdir"] = os.path.abspath(os.path.expanduser(request["workdir"]))
     os.makedirs(workdir, exist_ok=True)
     if request["op"] == "inspect":
+        let_go_of_killed_run(request["root"])
         host.say("facts", **inspect(request))
         return
     if request["op"] != "measure":
         raise Refused("request", "unknown op %r" % request["op"])
     held = lock(workdir)
     sweep(workdir)
-    path = keep(measure(request, host), workdir)
+    let_go_of_killed_run(request["root"])
+    try:
+        with fixed_clock(request.get("gpu_mhz"), request["root"]) as set_mhz:
+            recording = measure(request, host)
+    except ClockInUse as problem:
+        raise Refused("busy", str(problem))
+    except ClockProblem as problem:
+        raise Refused("clock", str(problem))
+    path = keep(dict(recording, gpu_mhz=set_mhz), workdir)
     host.say("done", id=request["id"], path=path, sha256=digest(path))
     held.close()
 

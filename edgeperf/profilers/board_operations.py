@@ -5,16 +5,15 @@ TensorFlow 2.7 (JetPack 4.6) up to Keras 3 on TensorFlow, JAX or PyTorch.
 
     python3 board_operations.py JOB.json
 
-    {"operations": [{"key": KEY, "recipe": RECIPE}, ...], "batch_size": 1, "training": false, "seed": 0, "root": "/",
-     "gpu_mhz": null, "cache_bytes": 67108864, "most_instances": 8, "warmup_blocks": 3, "settle_s": 0.0,
-     "least_timing_s": 0.005, "least_s": 0.3, "least_timings": 10}
+    {"operations": [{"key": KEY, "recipe": RECIPE}, ...], "batch_size": 1, "training": false, "seed": 0,
+     "cache_bytes": 67108864, "most_instances": 8, "warmup_blocks": 3, "settle_s": 0.0, "least_timing_s": 0.005,
+     "least_s": 0.3, "least_timings": 10}
 
 Of every model several instances with weights and inputs of their own are built, together larger than `cache_bytes`
 where that takes at most `most_instances`. A block runs each once, so that caches are neither always hit nor always
 missed. One timing covers as many blocks as `least_timing_s` needs; timings go on for `least_s`, after blocks that let
 the sensor settle. While training, a call is the forward pass and the gradients of inputs and weights for a given
-gradient of the output. With `gpu_mhz` the GPU's clock is fixed meanwhile and let go at the end, which needs the
-right to do so: on a Jetson to write to devfreq (root), elsewhere to run `nvidia-smi --lock-gpu-clocks`.
+gradient of the output.
 
 Each thing that happens is a line ``EDGEPERF {"event": ..., "t": SECONDS}`` on standard output, with seconds of
 CLOCK_MONOTONIC: `times` (ms per call of each timing), then `operation` (begin, end, calls), or `failed` (message).
@@ -25,83 +24,14 @@ Reference: Nicolai 2025, measurement protocol of operations.
 # Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
 # mypy: ignore-errors
 
-import contextlib
 import gc
-import glob
 import json
-import os
-import subprocess
 import sys
 import time
 
 from board_inference import TIMES_PER_LINE, build, load_keras, say
 
 LONGEST_MESSAGE = 500
-GPU_FOLDERS = ("*.gpu", "*.gp10b", "*.gv11b", "*.ga10b", "gpu-gpc-0")
-"""Under sys/class/devfreq: Nano, TX2, AGX Xavier, Orin on JetPack 5, Orin on JetPack 6."""
-
-
-@contextlib.contextmanager
-def fixed_clock(mhz, root):
-    """Keeps the GPU at a clock while the block runs; None leaves it alone."""
-    folders = [path for name in GPU_FOLDERS for path in glob.glob(os.path.join(root, "sys/class/devfreq", name))]
-    try:
-        if mhz is None:
-            yield
-        elif folders:
-            with devfreq_clock(mhz, folders[0]):
-                yield
-        else:
-            with nvidia_smi_clock(mhz):
-                yield
-    except PermissionError as problem:
-        sys.exit("The GPU clock cannot be set: %s. It takes root on this device." % problem)
-
-
-@contextlib.contextmanager
-def devfreq_clock(mhz, folder):
-    """The nearest clock that devfreq offers, as its least and its highest."""
-    offered = [int(text) for text in read_text(folder, "available_frequencies").split()]
-    wanted = min(offered, key=lambda hertz: abs(hertz - 1e6 * mhz))
-    before = int(read_text(folder, "min_freq")), int(read_text(folder, "max_freq"))
-    try:
-        set_range(folder, wanted, wanted)
-        yield
-    finally:
-        set_range(folder, *before)
-
-
-def set_range(folder, least, most):
-    """Writes both limits in the order in which the least never exceeds the highest."""
-    steps = [("min_freq", least), ("max_freq", most)]
-    if least > int(read_text(folder, "max_freq")):
-        steps.reverse()
-    for name, hertz in steps:
-        with open(os.path.join(folder, name), "w") as limit:
-            limit.write(str(hertz))
-
-
-def read_text(folder, name):
-    with open(os.path.join(folder, name)) as text:
-        return text.read()
-
-
-@contextlib.contextmanager
-def nvidia_smi_clock(mhz):
-    run_nvidia_smi("--lock-gpu-clocks=%d,%d" % (mhz, mhz))
-    try:
-        yield
-    finally:
-        run_nvidia_smi("--reset-gpu-clocks")
-
-
-def run_nvidia_smi(option):
-    try:
-        done = subprocess.run(["nvidia-smi", option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    except FileNotFoundError:
-        sys.exit("The GPU clock cannot be set: this machine has neither a Jetson's devfreq nor nvidia-smi.")
-    if done.returncode != 0:
-        raise PermissionError(done.stdout.decode(errors="replace").strip())
 
 
 def make_call(model, inputs, gradient, backend, training):
@@ -239,14 +169,13 @@ def main(path):
         job = json.load(handle)
     keras, backend = load_keras()
     say("before", backend=backend, keras=keras.__version__)
-    with fixed_clock(job["gpu_mhz"], job["root"]):
-        for each in job["operations"]:
-            try:
-                measure(each, keras, backend, job)
-            except Exception as problem:  # noqa: BLE001 - out of memory, or what this Keras cannot run; the others go on
-                say("failed", key=each["key"], message=" ".join(str(problem).split())[:LONGEST_MESSAGE])
-            keras.backend.clear_session()
-            gc.collect()
+    for each in job["operations"]:
+        try:
+            measure(each, keras, backend, job)
+        except Exception as problem:  # noqa: BLE001 - out of memory, or what this Keras cannot run; the others go on
+            say("failed", key=each["key"], message=" ".join(str(problem).split())[:LONGEST_MESSAGE])
+        keras.backend.clear_session()
+        gc.collect()
 
 
 if __name__ == "__main__":

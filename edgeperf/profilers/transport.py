@@ -25,6 +25,7 @@ from typing import Protocol
 from edgeperf.errors import BoardError, InvalidInput
 
 AGENT = Path(__file__).with_name("board_agent.py")
+CLOCK = Path(__file__).with_name("board_clock.py")
 INFERENCE = Path(__file__).with_name("board_inference.py")
 OPERATIONS = Path(__file__).with_name("board_operations.py")
 COPY_TIMEOUT_S = 300.0

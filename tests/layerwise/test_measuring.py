@@ -41,7 +41,7 @@ class MadeUpBench:
 
     def record(self, job: Any) -> tuple[dict[str, Any], str]:
         asked = json.loads(job.files["operations.json"].read_text())
-        self._jobs.append(asked)
+        self._jobs.append({**asked, "gpu_mhz": job.gpu_mhz})
         lines, readings, now = [{"event": "before"}], [], 0.0
         for each in asked["operations"]:
             key = each["key"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from edgeperf.profilers.transport import AGENT, INFERENCE, OPERATIONS
+from edgeperf.profilers.transport import AGENT, CLOCK, INFERENCE, OPERATIONS
 from tests.profilers.fake_board import PYTHON_3_6
 
 SLEEPER = (
@@ -93,7 +93,7 @@ def left_behind(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [AGENT, INFERENCE, OPERATIONS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [AGENT, CLOCK, INFERENCE, OPERATIONS], ids=lambda path: path.name)
 def test_the_files_for_the_board_are_python_3_6(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 6))
     for node in ast.walk(tree):
@@ -109,9 +109,11 @@ def test_the_files_for_the_board_are_python_3_6(path: Path) -> None:
 
 
 def test_the_agent_needs_the_standard_library_alone() -> None:
-    tree = ast.parse(AGENT.read_text())
-    modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    assert modules <= sys.stdlib_module_names
+    for path in (AGENT, CLOCK):
+        tree = ast.parse(path.read_text())
+        modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+        modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert modules <= sys.stdlib_module_names | {CLOCK.stem}
 
 
 @pytest.mark.skipif(not PYTHON_3_6.exists(), reason="no Python 3.6 here")
