@@ -80,7 +80,8 @@ def profile_operations(
         The table ``operations.csv``, which holds what is finished after an interruption too.
 
     Raises:
-        InvalidInput: the folder cannot be used, or a board's name was given to this machine.
+        InvalidInput: the folder cannot be used, a board's name was given to this machine, or the GPU's clock cannot be
+            set, before anything is measured at it.
         IncompatibleData: `resume`, but the folder was begun with something else.
         BoardError: the board needs a person, or stayed away.
     """

@@ -114,6 +114,7 @@ class Bench:
         Raises:
             GoneEachTime: the board went away whenever it was tried.
             BoardError: a person is needed; for a board that stayed away, `BoardGone`.
+            InvalidInput: the GPU's clock cannot be set as the job asks for.
         """
         for attempt in range(1, self._access.attempts + 1):
             try:

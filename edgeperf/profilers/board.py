@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edgeperf.errors import BoardError
+from edgeperf.errors import BoardError, EdgePerfError, InvalidInput
 from edgeperf.profilers.conversation import Conversation
 from edgeperf.profilers.transport import AGENT, CLOCK, INFERENCE, OPERATIONS, BoardBusy, BoardGone, Connection
 
@@ -27,10 +27,13 @@ _ANSWER_LIMIT_S = 60.0
 _HOST_GONE, _TIMED_OUT = 3, 124
 _ADVICE = {
     "busy": "Somebody else measures there: wait until they have finished.",
-    "clock": "Log in as a user who may set it there (as a rule root), or measure without --gpu-clock.",
     "disk": "The board's disk is full: free some space there.",
     "request": "Is the agent's folder writable there?",
 }
+_CLOCK_ADVICE = (
+    "Measure as a user with the right to write devfreq's limits (without devfreq: to run nvidia-smi "
+    "--lock-gpu-clocks), as a rule root, or leave out --gpu-clock."
+)
 _LARGEST_RECORDING = 1 << 30
 
 
@@ -108,6 +111,7 @@ class Board:
 
         Raises:
             BoardError: the agent failed, or refused (`BoardBusy`), or the board went away (`BoardGone`).
+            InvalidInput: the GPU's clock cannot be set there; nothing was run.
         """
         waiting = self.prepare().recordings
         if job.id in waiting:
@@ -154,8 +158,10 @@ class Board:
             raise self._explain(events.get("failed"), conversation)
         return events
 
-    def _explain(self, failed: Mapping[str, str] | None, conversation: Conversation) -> BoardError:
+    def _explain(self, failed: Mapping[str, str] | None, conversation: Conversation) -> EdgePerfError:
         name, returncode = self.connection.name, conversation.returncode
+        if failed and failed["reason"] == "clock":
+            return InvalidInput(f"{name}: {failed['message']}. {_CLOCK_ADVICE}")
         if failed:
             message = f"{name}: {failed['message']}. {_ADVICE[failed['reason']]}"
             kind = BoardBusy if failed["reason"] == "busy" else BoardError

@@ -151,6 +151,25 @@ def test_a_sweep_measures_all_operations_at_each_clock(bench: list[Any], tmp_pat
     assert set(of_device(table, "jetson-nano")["set_clock_mhz"]) == {900.0}
 
 
+def test_a_clock_that_cannot_be_set_ends_the_campaign_and_fails_no_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'Insufficient Permissions'; exit 4\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(InvalidInput, match=r"cannot be set to 900 MHz: .*Insufficient .*leave out --gpu-clock") as told:
+        profiled(
+            [relu(), convolution()],
+            tmp_path / "out",
+            board=None,
+            device="mine",
+            gpu_clocks_mhz=[900.0],
+            root=str(tmp_path),
+        )
+    assert told.value.exit_code == 2
+    assert list((tmp_path / "out/measurements").iterdir()) == []
+
+
 def test_a_table_without_the_device_or_of_something_else_is_refused(bench: list[Any], tmp_path: Path):
     table = read_measured(profiled([relu(), convolution()], tmp_path))
     assert len(of_device(table, "jetson-nano")) == 2
