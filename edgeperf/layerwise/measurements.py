@@ -45,7 +45,7 @@ class OperationMeasurement:
         power_mw: mean of the samples that were kept.
         power_error_mw: its standard error.
         energy_mj: power times latency.
-        set_clock_mhz: what the GPU's clock was fixed at; None where it was left alone.
+        set_clock_mhz: what the GPU's clock was fixed at, read back from the device; None where it was left alone.
         clock_mhz: of the GPU, mean of what the sensor said.
         calls: timed.
     """
@@ -210,7 +210,9 @@ def _one_gpu(name: str, other: str) -> bool:
     return sheet is not None and sheet == data_sheet(other)
 
 
-def reduce_run(run: BlockRun, operation: Operation, *, device: str, plan: BlockPlan) -> OperationMeasurement:
+def reduce_run(
+    run: BlockRun, operation: Operation, *, device: str, plan: BlockPlan, set_clock_mhz: float | None = None
+) -> OperationMeasurement:
     """The labels of one operation: means, and their standard errors."""
     phase = "training" if plan.training else "inference"
     if run.status != "ok" or not run.timings_ms:
@@ -222,7 +224,7 @@ def reduce_run(run: BlockRun, operation: Operation, *, device: str, plan: BlockP
             phase=phase,
             status=status,
             message=message,
-            set_clock_mhz=plan.gpu_mhz,
+            set_clock_mhz=set_clock_mhz,
         )
     latency, latency_error = filtered_mean(np.asarray(run.timings_ms))
     power, power_error = filtered_mean(np.asarray(run.powers_mw))
@@ -237,7 +239,7 @@ def reduce_run(run: BlockRun, operation: Operation, *, device: str, plan: BlockP
         power_mw=power,
         power_error_mw=power_error,
         energy_mj=None if power is None or latency is None else power * latency / 1e3,
-        set_clock_mhz=plan.gpu_mhz,
+        set_clock_mhz=set_clock_mhz,
         clock_mhz=clock,
         calls=run.calls,
     )

@@ -67,7 +67,8 @@ def profile_operations(
         out: folder of the campaign.
         board: ssh target; None measures this machine.
         plan: how each is measured.
-        gpu_clocks_mhz: clocks to sweep, all operations at each; empty leaves the GPU's clock as `plan` says.
+        gpu_clocks_mhz: clocks to sweep, all operations at each; empty leaves the GPU's clock as `plan` says. Of those
+            for which the GPU has but one clock, the first is measured.
         resume: go on with what is in `out`.
         host_gpu: without a board, whether they run on this host's NVIDIA GPU; None: where there is one that can be
             measured and the device is not called ``"host-cpu"``.
@@ -101,8 +102,11 @@ def profile_operations(
         asked = {"measures": "operations", "device": device, "host_gpu": gpu, "plan": asdict(wanted)}
         store.agree(asked, resume=resume)
         try:
-            for each in _at_clocks(wanted, gpu_clocks_mhz):
-                _work(operations, board, access, each, store, progress)
+            plans = [replace(wanted, gpu_mhz=clock) for clock in gpu_clocks_mhz] or [wanted]
+            if any(_due(operations, each, store) for each in plans):
+                bench = Bench(board, access, workdir=store.folder / ".work")
+                for set_mhz, each in _at_clocks(plans, bench).items():
+                    _work(operations, bench, access, each, set_mhz, store, progress)
         finally:
             table = _write_table(store)
     return table
@@ -110,9 +114,10 @@ def profile_operations(
 
 def _work(
     operations: Sequence[Operation],
-    board: str | None,
+    bench: Bench,
     access: Access,
     plan: BlockPlan,
+    set_mhz: float | None,
     store: Store,
     progress: Tell | None,
 ) -> None:
@@ -120,15 +125,12 @@ def _work(
     queue = sorted(dict.fromkeys(operations), key=lambda op: op.batch_size)
     due = [op for op in queue if _key(op, plan) not in known]
     failed = {_per_image(op) for op in queue if known.get(_key(op, plan), "ok") != "ok"}
-    if not due:
-        return
     bar = Bar()
     with bar.shown() if progress is None else nullcontext():
         tell = progress or bar
-        bench = Bench(board, access, workdir=store.folder / ".work")
         while due:
             tell(Progress(done=len(queue) - len(due), total=len(queue)))
-            found = _skipped(due, failed, access.device, plan) or _measured(due, bench, access, plan, store)
+            found = _skipped(due, failed, access.device, plan, set_mhz) or _measured(due, bench, access, plan, store)
             _save(store, found, plan)
             failed |= {_per_image(each.operation) for each in found if each.status != "ok"}
             finished = {each.operation for each in found}
@@ -137,11 +139,12 @@ def _work(
 
 
 def _skipped(
-    due: Sequence[Operation], failed: Set[Operation], device: str, plan: BlockPlan
+    due: Sequence[Operation], failed: Set[Operation], device: str, plan: BlockPlan, set_mhz: float | None
 ) -> list[OperationMeasurement]:
     """Rows of operations that failed at a smaller batch size."""
     why = BlockRun(status="skipped", message="a smaller batch of it failed")
-    return [reduce_run(why, op, device=device, plan=plan) for op in due if _per_image(op) in failed]
+    skipped = [op for op in due if _per_image(op) in failed]
+    return [reduce_run(why, op, device=device, plan=plan, set_clock_mhz=set_mhz) for op in skipped]
 
 
 def _measured(
@@ -168,7 +171,11 @@ def _measured(
     store.keep_recording(job_id, recording, bench.sensor)
     found = blocks.runs(recording, list(chunk), bench.sensor)
     bench.forget(remote)
-    return [reduce_run(run, chunk[key], device=access.device, plan=plan) for key, run in found.items()]
+    set_mhz = blocks.set_clock(recording)
+    return [
+        reduce_run(run, chunk[key], device=access.device, plan=plan, set_clock_mhz=set_mhz)
+        for key, run in found.items()
+    ]
 
 
 def _save(store: Store, found: Sequence[OperationMeasurement], plan: BlockPlan) -> None:
@@ -197,8 +204,22 @@ def _key(op: Operation, plan: BlockPlan) -> str:
     return f"{op.kind}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _at_clocks(plan: BlockPlan, clocks_mhz: Sequence[float]) -> list[BlockPlan]:
-    return [replace(plan, gpu_mhz=clock) for clock in clocks_mhz] or [plan]
+def _due(operations: Sequence[Operation], plan: BlockPlan, store: Store) -> bool:
+    known = {row["key"] for row in _rows(store)}
+    return any(_key(op, plan) not in known for op in operations)
+
+
+def _at_clocks(plans: Sequence[BlockPlan], bench: Bench) -> dict[float | None, BlockPlan]:
+    """Clock that the device has when a plan asks for its own → the first plan that comes out there."""
+    found: dict[float | None, BlockPlan] = {}
+    for plan in plans:
+        set_mhz = None
+        if plan.gpu_mhz is not None:
+            recording, remote = bench.record(blocks.clock_job(plan.gpu_mhz))
+            bench.forget(remote)
+            set_mhz = blocks.set_clock(recording)
+        found.setdefault(set_mhz, plan)
+    return found
 
 
 def _per_image(op: Operation) -> Operation:

@@ -33,7 +33,8 @@ class BlockPlan:
     """How small models are measured.
 
     Attributes:
-        gpu_mhz: clock to keep the GPU at, where the user has the right; None leaves it alone.
+        gpu_mhz: clock to keep the GPU at, or the nearest that it offers, where the user has the right; None leaves it
+            alone.
         training: forward pass and gradients for a given one, instead of inference.
         least_s: of timings of one model; the sensor's settling time comes on top.
         least_timings: of one model, whatever the time.
@@ -117,6 +118,17 @@ def job(
         env=env,
         gpu_mhz=plan.gpu_mhz,
     )
+
+
+def clock_job(gpu_mhz: float) -> Job:
+    """The job that runs nothing at a clock; `set_clock` of its recording is the one that the device then had."""
+    return Job(id=f"clock-{gpu_mhz:g}", files={}, steps=(), sensor=None, idle_s=0.0, timeout_s=0.0, gpu_mhz=gpu_mhz)
+
+
+def set_clock(recording: Mapping[str, Any]) -> float | None:
+    """The clock in MHz that the GPU was kept at, which need not be offered as asked for; None: it was left alone."""
+    found: float | None = recording.get("gpu_mhz")
+    return found
 
 
 def runs(recording: Mapping[str, Any], keys: Sequence[str], sensor: Sensor) -> dict[str, BlockRun]:

@@ -30,8 +30,11 @@ QUICK = BlockPlan(least_s=0.02, least_timings=3, warmup_blocks=1)
 SENSOR = Sensor(name="nvml", request={"argv": ["nvml"]}, settle_s=0.0)
 
 
+OFFERED_MHZ = (307.2, 921.6)
+
+
 class MadeUpBench:
-    """Stands for a board on which a call takes 2 ms per image at 5 W; some operations fail there."""
+    """Stands for a board with two clocks on which a call takes 2 ms per image at 5 W; some operations fail there."""
 
     runtime = Runtime(name="keras")
     sensor = SENSOR
@@ -40,6 +43,9 @@ class MadeUpBench:
         self._jobs = jobs
 
     def record(self, job: Any) -> tuple[dict[str, Any], str]:
+        found = None if job.gpu_mhz is None else min(OFFERED_MHZ, key=lambda clock: abs(clock - job.gpu_mhz))
+        if not job.steps:
+            return {"steps": [], "gpu_mhz": found}, "recordings/clock"
         asked = json.loads(job.files["operations.json"].read_text())
         self._jobs.append({**asked, "gpu_mhz": job.gpu_mhz})
         lines, readings, now = [{"event": "before"}], [], 0.0
@@ -54,7 +60,7 @@ class MadeUpBench:
             now += 2.0
         output = [[0.0, "EDGEPERF " + json.dumps(line)] for line in lines]
         step = {"name": "run", "returncode": 0, "timed_out": False, "output": output, "sensor": readings}
-        return {"steps": [step], "state_before": {}, "state_after": {}}, "recordings/one"
+        return {"steps": [step], "gpu_mhz": found, "state_before": {}, "state_after": {}}, "recordings/one"
 
     def forget(self, remote: str) -> None:
         return
@@ -147,8 +153,17 @@ def test_smaller_batches_come_first_and_larger_ones_are_skipped_after_a_failure(
 def test_a_sweep_measures_all_operations_at_each_clock(bench: list[Any], tmp_path: Path):
     table = read_measured(profiled([relu(), convolution()], tmp_path, gpu_clocks_mhz=[300.0, 900.0]))
     assert [job["gpu_mhz"] for job in bench] == [300.0, 900.0]
-    assert sorted(table["set_clock_mhz"]) == [300.0, 300.0, 900.0, 900.0]
-    assert set(of_device(table, "jetson-nano")["set_clock_mhz"]) == {900.0}
+    assert sorted(table["set_clock_mhz"]) == [307.2, 307.2, 921.6, 921.6]
+    assert set(of_device(table, "jetson-nano")["set_clock_mhz"]) == {921.6}
+
+
+def test_clocks_for_which_the_board_has_but_one_are_measured_once(bench: list[Any], tmp_path: Path):
+    clocks = [900.0, 300.0, 950.0]
+    for resume in (False, True):
+        path = profiled([tanh(1), tanh(2), tanh(4)], tmp_path, gpu_clocks_mhz=clocks, resume=resume)
+    assert [(job["gpu_mhz"], job["batch_size"]) for job in bench] == [(900.0, 1), (900.0, 2), (300.0, 1), (300.0, 2)]
+    skipped = pd.read_csv(path).query("status == 'skipped'")
+    assert sorted(skipped["set_clock_mhz"]) == [307.2, 921.6]
 
 
 def test_a_clock_that_cannot_be_set_ends_the_campaign_and_fails_no_operation(

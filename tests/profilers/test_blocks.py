@@ -41,6 +41,11 @@ def dense(units: int) -> Recipe:
     return from_definition(define)[1]
 
 
+def access(board: FakeBoard, *, runtime: str) -> Access:
+    given = {"sample_period_ms": 5.0, "ssh_config": board.ssh_config, "root": str(board.root)}
+    return Access(device="jetson-nano", runtime=runtime, **given)
+
+
 def test_times_of_all_lines_and_readings_of_the_window_are_kept():
     sensor = [[9.9, "power_mw=1"], [10.2, "power_mw=5000 gpu_mhz=900"], [11.1, "power_mw=1"]]
     found = blocks.runs(recording(MEASURED, sensor=sensor), ["a"], NVML)["a"]
@@ -85,20 +90,24 @@ def test_tensorrt_runs_no_recipes(tmp_path: Path):
         blocks.job("one", {}, tmp_path, batch_size=1, runtime=trtexec, sensor=NVML, plan=BlockPlan(), env={})
 
 
+def test_a_board_tells_the_clock_that_it_offers_instead_and_keeps_its_own(fake_board: FakeBoard, tmp_path: Path):
+    gpu = "sys/class/devfreq/57000000.gpu"
+    fake_board.write(f"{gpu}/available_frequencies", "76800000 460800000 921600000\n")
+    bench = Bench("nano", access(fake_board, runtime="auto"), workdir=tmp_path)
+    done, remote = bench.record(blocks.clock_job(400.0))
+    bench.forget(remote)
+    assert blocks.set_clock(done) == 460.8
+    assert done["state_before"][f"{gpu}/max_freq"].strip() == "460800000"
+    assert {(fake_board.root / gpu / name).read_text().strip() for name in ("min_freq", "max_freq")} == {"921600000"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("training", [False, True])
 def test_models_run_one_after_the_other_on_a_board_while_its_sensor_is_read(
     training: bool, fake_board: FakeBoard, tmp_path: Path
 ):
     fake_board.install_keras()
-    access = Access(
-        device="jetson-nano",
-        runtime="keras",
-        sample_period_ms=5.0,
-        ssh_config=fake_board.ssh_config,
-        root=str(fake_board.folder / "root"),
-    )
-    bench = Bench("nano", access, workdir=tmp_path)
+    bench = Bench("nano", access(fake_board, runtime="keras"), workdir=tmp_path)
     plan = BlockPlan(training=training, least_s=0.3, least_timings=3, timeout_s=240.0)
     job = blocks.job(
         "one",
