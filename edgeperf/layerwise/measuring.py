@@ -27,15 +27,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.measurements import OperationMeasurement, reduce_run
 from edgeperf.layerwise.operations import Operation
 from edgeperf.layerwise.singles import single
-from edgeperf.profilers import blocks
+from edgeperf.profilers import blocks, recordings
 from edgeperf.profilers.bench import Access, Bench, environment, uses_host_gpu
 from edgeperf.profilers.blocks import BlockPlan, BlockRun
 from edgeperf.profilers.progress import Bar, Progress
 from edgeperf.profilers.recipes import from_definition
-from edgeperf.profilers.store import Store, write_atomically
+from edgeperf.profilers.store import Store, check_format, write_atomically
 
 Tell = Callable[[Progress], None]
 PER_JOB = 20
@@ -83,7 +84,8 @@ def profile_operations(
     Raises:
         InvalidInput: the folder cannot be used, a board's name was given to this machine, or the GPU's clock cannot be
             set, before anything is measured at it.
-        IncompatibleData: `resume`, but the folder was begun with something else.
+        IncompatibleData: `resume`, but the folder was begun with something else, on another machine or with another
+            framework.
         BoardError: the board needs a person, or stayed away.
     """
     wanted, on_board = plan or BlockPlan(), board is not None
@@ -99,12 +101,13 @@ def profile_operations(
     )
     store = Store(out)
     with store.locked():
-        asked = {"measures": "operations", "device": device, "host_gpu": gpu, "plan": asdict(wanted)}
+        asked = {"measures": "operations", "device": device, "host_gpu": gpu, "plan": asdict(wanted), "env": access.env}
         store.agree(asked, resume=resume)
         try:
             plans = [replace(wanted, gpu_mhz=clock) for clock in gpu_clocks_mhz] or [wanted]
             if any(_due(operations, each, store) for each in plans):
                 bench = Bench(board, access, workdir=store.folder / ".work")
+                store.same(**bench.identity())
                 for set_mhz, each in _at_clocks(plans, bench).items():
                     _work(operations, bench, access, each, set_mhz, store, progress)
         finally:
@@ -168,8 +171,13 @@ def _measured(
             env=access.env,
         )
         recording, remote = bench.record(job)
+    try:
+        store.same(framework=recordings.framework(recording))
+        found = blocks.runs(recording, list(chunk), bench.sensor)
+    except InvalidInput:
+        bench.forget(remote)  # asked again, it must be measured again
+        raise
     store.keep_recording(job_id, recording, bench.sensor)
-    found = blocks.runs(recording, list(chunk), bench.sensor)
     bench.forget(remote)
     set_mhz = blocks.set_clock(recording)
     return [
@@ -187,7 +195,9 @@ def _save(store: Store, found: Sequence[OperationMeasurement], plan: BlockPlan) 
 
 def _rows(store: Store) -> Iterator[dict[str, Any]]:
     for path in sorted((store.folder / "measurements").glob("*.json")):
-        yield from json.loads(path.read_text(encoding="utf-8"))["rows"]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        check_format(path, content["format"], FORMAT)
+        yield from content["rows"]
 
 
 def _write_table(store: Store) -> Path:

@@ -145,6 +145,14 @@ class Bench:
             os_release=state.os_release(found),
         )
 
+    def identity(self) -> dict[str, str | None]:
+        """What must not change within a campaign: which machine it is, and its system; None = not known."""
+        found, facts = self.facts.state, self.facts
+        host = f"{facts.machine}, {facts.cores} cores, {facts.processor or 'unknown processor'}"
+        gpu = nvml.gpu_name() if self._access.host_gpu else None
+        machine = state.board_model(found) or (f"{host}, {gpu}" if gpu else host)
+        return {"machine": machine, "system": state.os_release(found)}
+
     def _wait_for_turn(self, job: Job, on_phase: OnPhase | None) -> tuple[dict[str, Any], str]:
         """The recording and its place, once an agent whose host has died lets the board go."""
         patience_s = min(self._access.patience_s, LEASE_S + _CLEAN_UP_S)

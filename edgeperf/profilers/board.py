@@ -47,6 +47,7 @@ class Facts:
         tools: program → where it lies.
         recordings: id → digest of recordings that wait to be fetched.
         python: version of the interpreter that runs the agent.
+        processor: name of the first core; empty where the kernel does not say.
     """
 
     state: Mapping[str, str]
@@ -57,6 +58,7 @@ class Facts:
     cores: int
     free_mib: int
     python: str
+    processor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

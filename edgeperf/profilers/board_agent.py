@@ -283,8 +283,18 @@ def inspect(request):
         "free_mib": shutil.disk_usage(workdir).free >> 20,
         "machine": platform.machine(),
         "cores": os.cpu_count(),
+        "processor": processor(request["root"]),
         "recordings": recordings,
     }
+
+
+def processor(root):
+    """What the kernel calls the first core; empty where it does not say."""
+    for text in read_matching(root, ("proc/cpuinfo",)).values():
+        for line in text.splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return ""
 
 
 def digest(path):

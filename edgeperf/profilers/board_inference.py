@@ -51,6 +51,12 @@ def load_keras():
     return tensorflow_keras, "tensorflow"
 
 
+def versions(keras, backend):
+    """What runs the networks: results of other versions are not to be mixed with these."""
+    own = getattr(sys.modules.get(backend), "__version__", None)
+    return {"backend": backend, "backend_version": own, "keras": keras.__version__}
+
+
 def own_activations(keras):
     """Activations that a recipe may name and TensorFlow 2.7 does not know."""
     relu6 = keras.layers.ReLU(6.0)
@@ -285,7 +291,7 @@ def main(path):
     keras, backend = load_keras()
     if job["precision"] != "float32":
         keras.mixed_precision.set_global_policy(job["precision"])
-    say("before", memory_kib=memory_kib("VmRSS"), backend=backend, keras=keras.__version__)
+    say("before", memory_kib=memory_kib("VmRSS"), **versions(keras, backend))
     model = build(recipe, keras, job["batch_size"])
     to_backend, run = make_runner(model, backend)
     images = Images(model, job, to_backend)

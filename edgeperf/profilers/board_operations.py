@@ -29,7 +29,7 @@ import json
 import sys
 import time
 
-from board_inference import TIMES_PER_LINE, build, load_keras, say
+from board_inference import TIMES_PER_LINE, build, load_keras, say, versions
 
 LONGEST_MESSAGE = 500
 
@@ -168,7 +168,7 @@ def main(path):
     with open(path) as handle:
         job = json.load(handle)
     keras, backend = load_keras()
-    say("before", backend=backend, keras=keras.__version__)
+    say("before", **versions(keras, backend))
     for each in job["operations"]:
         try:
             measure(each, keras, backend, job)

@@ -84,7 +84,8 @@ def profile(
 
     Raises:
         InvalidInput: a model or the folder cannot be used, or a board's name was given to this machine.
-        IncompatibleData: `resume`, but the folder was begun with something else.
+        IncompatibleData: `resume`, but the folder was begun with something else, on another machine or with another
+            framework.
         BoardError: a board needs a person, or stayed away.
     """
     on_board, wanted = bool(boards), plan or Plan()
@@ -103,7 +104,7 @@ def profile(
     settings = Settings(access=access, plan=wanted)
     queue, store = expand(models, input_sizes), Store(out)
     with store.locked():
-        asked = {"device": device, "runtime": runtime, "host_gpu": gpu, "plan": wanted.to_dict()}
+        asked = {"device": device, "runtime": runtime, "host_gpu": gpu, "plan": wanted.to_dict(), "env": access.env}
         store.agree(asked, resume=resume)
         finished = store.keys()
         due = [item for item in queue if item.key not in finished]

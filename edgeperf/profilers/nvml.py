@@ -11,6 +11,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,15 @@ def why_missing() -> str | None:
     return None if with_power else "the GPU answers no power query through NVML"
 
 
+def gpu_name() -> str | None:
+    """What the host's first GPU is called; None where NVML does not say."""
+    try:
+        with _first_gpu() as (pynvml, handle):
+            return str(pynvml.nvmlDeviceGetName(handle))
+    except Exception:  # noqa: BLE001 - as in `why_missing`, which says why
+        return None
+
+
 def lines(*, count: int | None = None, period_s: float = PERIOD_S) -> Iterator[str]:
     """Readings as lines, `count` of them or for ever.
 
@@ -42,16 +52,22 @@ def lines(*, count: int | None = None, period_s: float = PERIOD_S) -> Iterator[s
         ImportError: nvidia-ml-py is not installed.
         pynvml.NVMLError: there is no driver or no GPU.
     """
-    pynvml: Any = importlib.import_module("pynvml")
-    pynvml.nvmlInit()
-    try:
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+    with _first_gpu() as (pynvml, handle):
         queries = _queries(pynvml, handle)
         given = 0
         while count is None or given < count:
             yield " ".join(f"{name}={value}" for name, value in _answers(pynvml, queries))
             given += 1
             time.sleep(period_s)
+
+
+@contextmanager
+def _first_gpu() -> Iterator[tuple[Any, Any]]:
+    """The library and its handle of the GPU."""
+    pynvml: Any = importlib.import_module("pynvml")
+    pynvml.nvmlInit()
+    try:
+        yield pynvml, pynvml.nvmlDeviceGetHandleByIndex(0)
     finally:
         pynvml.nvmlShutdown()
 

@@ -23,6 +23,7 @@ _OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory|bad_alloc",
     re.IGNORECASE,
 )
+_TENSORRT = re.compile(r"\[TensorRT v([0-9]{1,9})\]")
 _TRTEXEC_BEGINS, _TRTEXEC_ENDS = "Starting inference", "=== Performance summary"
 _MESSAGE_LINES = 5
 Step = Mapping[str, Any]
@@ -76,6 +77,18 @@ def ending(recording: Mapping[str, Any]) -> tuple[Status, str]:
     if after > before or any(tells_out_of_memory(line) for line in lines):
         return "oom", f"{failed['name']} ran out of memory: {said}"
     return "crashed", f"{failed['name']} ended with exit code {failed['returncode']}: {said}"
+
+
+def framework(recording: Mapping[str, Any]) -> str | None:
+    """What ran the networks, with versions, e.g. ``"keras 3.10.0 on jax 0.7.0"``; None where nothing says."""
+    for step in recording["steps"]:
+        for event in events(step):
+            if event["event"] == "before" and "keras" in event:
+                return f"keras {event['keras']} on {event['backend']} {event.get('backend_version') or ''}".strip()
+        for _, line in step["output"]:
+            if found := _TENSORRT.search(line):
+                return f"TensorRT {found[1]}"
+    return None
 
 
 def tells_out_of_memory(text: str) -> bool:

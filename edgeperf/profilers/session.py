@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeperf.errors import InvalidInput, MissingExtra
+from edgeperf.errors import IncompatibleData, InvalidInput, MissingExtra
 from edgeperf.network import read_network
 from edgeperf.profilers import onnx_export, recordings, runtimes
 from edgeperf.profilers.bench import Access, Bench, GoneEachTime
@@ -44,12 +44,14 @@ class Session:
 
     Raises:
         BoardError: the board cannot be used.
+        IncompatibleData: it is another one than measured so far.
     """
 
     def __init__(self, target: str | None, settings: Settings, store: Store) -> None:
         self._plan, self._env = settings.plan, settings.access.env
         self._store = store
         self._bench = Bench(target, settings.access, workdir=store.folder / ".work")
+        store.same(**self._bench.identity())
 
     def measure(self, item: Item, on_phase: OnPhase | None = None) -> Finished:
         """The measurement, on disk.
@@ -57,6 +59,7 @@ class Session:
         Raises:
             BoardError: a person is needed; for a board that stayed away, `BoardGone`.
             MissingExtra: ONNX cannot be written.
+            IncompatibleData: another framework ran it than measured so far.
         """
         tell = None if on_phase is None else lambda phase: on_phase(f"{item.key}: {phase}")
         with tempfile.TemporaryDirectory(prefix="edgeperf-job-") as folder:
@@ -70,6 +73,11 @@ class Session:
                 recording, remote = self._bench.record(job, tell)
             except GoneEachTime as gone:
                 return self._failure(item, size, "gone", str(gone))
+            try:
+                self._store.same(framework=recordings.framework(recording))
+            except IncompatibleData:
+                self._bench.forget(remote)  # asked again, it must be measured again
+                raise
             finished = self._finish(item, size, recording)
             self._bench.forget(remote)
             return finished

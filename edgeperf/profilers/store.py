@@ -2,7 +2,7 @@
 
 A campaign's folder::
 
-    campaign.json            what was asked for
+    campaign.json            what was asked for, and what measures
     measurements/KEY.json    one finished measurement, failures included
     raw/KEY.json.gz          its recording, kept so that a better parser re-applies
     networks/MODEL.json      the architecture of each network, at any of its sizes
@@ -32,6 +32,10 @@ from edgeperf.records import Device, Gpu, Measurement, Plan
 
 FORMAT = 1
 """Version of the files in `measurements` and `raw`. 1: first version."""
+
+
+_NOTED_LATER = frozenset({"env"})
+"""What campaigns that were begun earlier did not note; they go on with anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +94,37 @@ class Store:
             raise InvalidInput(
                 f"{self.folder} holds {count} finished measurement(s). Go on with --resume, or choose another --out."
             )
+        measured_by: Mapping[str, str] = {}
         if count and path.exists():
             begun = json.loads(path.read_text(encoding="utf-8"))
+            measured_by = begun.get("measured_by", {})
             for name, value in asked.items():
-                if begun.get(name) != value:
-                    raise IncompatibleData(
-                        f"Cannot go on in {self.folder}: {name} differs ({begun.get(name)!r} and {value!r}). "
-                        "Ask for the same, or choose another --out."
-                    )
-        write_atomically(path, json.dumps(asked, indent=1).encode())
+                if name in begun or name not in _NOTED_LATER:
+                    self._check(name, begun.get(name), value, "Ask for the same")
+        write_atomically(path, json.dumps({**asked, "measured_by": measured_by}, indent=1).encode())
+
+    def same(self, **found: str | None) -> None:
+        """Notes what measures, or checks that it is what has measured so far; None = not known, which is not checked.
+
+        Raises:
+            IncompatibleData: it is something else.
+        """
+        path = self.folder / "campaign.json"
+        with (self.folder / ".measured-by.lock").open("w") as handle:  # the workers of a campaign share its folder
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            begun = json.loads(path.read_text(encoding="utf-8"))
+            known = begun.get("measured_by", {})
+            for name, value in found.items():
+                if value is not None:
+                    self._check(name, known.setdefault(name, value), value, "Measure with the same")
+            write_atomically(path, json.dumps({**begun, "measured_by": known}, indent=1).encode())
+
+    def _check(self, name: str, begun: object, wanted: object, advice: str) -> None:
+        if begun != wanted:
+            raise IncompatibleData(
+                f"Cannot go on in {self.folder}: {name} differs ({begun!r} and {wanted!r}). "
+                f"{advice}, or choose another --out."
+            )
 
     def keys(self) -> frozenset[str]:
         """Keys of the measurements that are finished; those whose board vanished are tried again."""
@@ -107,14 +133,14 @@ class Store:
     def finished(self) -> Iterator[Finished]:
         """All measurements, by key."""
         for path in sorted((self.folder / "measurements").glob("*.json")):
-            yield _finished(path.stem, json.loads(path.read_text(encoding="utf-8")))
+            yield _finished(path)
 
     def get(self, key: str) -> Finished | None:
         """One measurement; None where it is not finished, or its board had vanished."""
         path = self.folder / "measurements" / f"{key}.json"
         if not path.exists():
             return None
-        done = _finished(key, json.loads(path.read_text(encoding="utf-8")))
+        done = _finished(path)
         return None if done.measurement.status == "gone" else done
 
     def keep_network(self, item: Item, config: Mapping[str, Any]) -> None:
@@ -169,7 +195,22 @@ def _can_be_read_at(path: Path, input_size: int | None) -> bool:
     return True
 
 
-def _finished(key: str, row: Mapping[str, Any]) -> Finished:
+def check_format(path: Path, written: int, known: int) -> None:
+    """Refuses a file that says more than this release understands.
+
+    Raises:
+        IncompatibleData: its format is newer.
+    """
+    if written > known:
+        raise IncompatibleData(
+            f"{path} has the format {written}; this edgeperf reads formats up to {known}. Update edgeperf, or choose "
+            "another --out."
+        )
+
+
+def _finished(path: Path) -> Finished:
+    row = json.loads(path.read_text(encoding="utf-8"))
+    check_format(path, row["format"], FORMAT)
     measurement = row["measurement"]
     gpu = measurement["device"]["gpu"]
     device = Device(**{**measurement["device"], "gpu": Gpu(**gpu) if gpu else None})
@@ -180,7 +221,7 @@ def _finished(key: str, row: Mapping[str, Any]) -> Finished:
         "warnings": tuple(measurement["warnings"]),
     }
     return Finished(
-        key=key,
+        key=path.stem,
         model=row["model"],
         family=row["family"],
         input_size=row["input_size"],

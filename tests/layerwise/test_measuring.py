@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,8 @@ class MadeUpBench:
 
     runtime = Runtime(name="keras")
     sensor = SENSOR
+    machine = "Jetson Nano"
+    keras = "3.10.0"
 
     def __init__(self, jobs: list[dict[str, Any]]) -> None:
         self._jobs = jobs
@@ -48,7 +51,7 @@ class MadeUpBench:
             return {"steps": [], "gpu_mhz": found}, "recordings/clock"
         asked = json.loads(job.files["operations.json"].read_text())
         self._jobs.append({**asked, "gpu_mhz": job.gpu_mhz})
-        lines, readings, now = [{"event": "before"}], [], 0.0
+        lines, readings, now = [{"event": "before", "keras": self.keras, "backend": "jax"}], [], 0.0
         for each in asked["operations"]:
             key = each["key"]
             if key.startswith("tanh") and asked["batch_size"] > 1:
@@ -63,7 +66,11 @@ class MadeUpBench:
         return {"steps": [step], "gpu_mhz": found, "state_before": {}, "state_after": {}}, "recordings/one"
 
     def forget(self, remote: str) -> None:
-        return
+        if remote == "recordings/one":
+            self._jobs[-1]["forgotten"] = True
+
+    def identity(self) -> dict[str, str | None]:
+        return {"machine": self.machine, "system": None}
 
 
 @pytest.fixture
@@ -139,6 +146,43 @@ def test_a_board_measures_operations_in_jobs_and_resume_does_none_twice(bench: l
     assert set(table["energy_mj"]) == {10.0}
     with pytest.raises(IncompatibleData, match="plan differs"):
         profiled(wanted, tmp_path, resume=True, plan=BlockPlan(training=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("machine", "Jetson TX2", "machine differs ('Jetson Nano' and 'Jetson TX2')"),
+        ("keras", "3.11.0", "framework differs ('keras 3.10.0 on jax' and 'keras 3.11.0 on jax')"),
+        ("env", {"KERAS_BACKEND": "torch"}, "env differs ({} and {'KERAS_BACKEND': 'torch'})"),
+    ],
+)
+def test_a_campaign_goes_on_with_the_machine_and_framework_that_began_it_alone(
+    bench: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, message: str
+):
+    profiled([relu()], tmp_path)
+    with monkeypatch.context() as other:
+        other.setattr(MadeUpBench, name, value, raising=False)
+        with pytest.raises(IncompatibleData, match=re.escape(message)):
+            profiled([relu(), convolution()], tmp_path, resume=True, env=value if name == "env" else None)
+    assert len(read_measured(tmp_path)) == 1
+    assert all("forgotten" in job for job in bench)  # what was refused is not taken from the board later
+    assert len(read_measured(profiled([relu(), convolution()], tmp_path, resume=True))) == 2
+
+
+def test_a_campaign_that_did_not_note_what_measures_goes_on(bench: list[Any], tmp_path: Path):
+    profiled([relu()], tmp_path)
+    noted = json.loads((tmp_path / "campaign.json").read_text())
+    del noted["env"], noted["measured_by"]
+    (tmp_path / "campaign.json").write_text(json.dumps(noted))
+    assert len(read_measured(profiled([relu(), convolution()], tmp_path, resume=True))) == 2
+
+
+def test_rows_of_a_newer_format_are_refused(bench: list[Any], tmp_path: Path):
+    profiled([relu()], tmp_path)
+    (path,) = (tmp_path / "measurements").iterdir()
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+    with pytest.raises(IncompatibleData, match=r"format 2; this edgeperf reads formats up to 1\. Update"):
+        profiled([relu(), convolution()], tmp_path, resume=True)
 
 
 def test_smaller_batches_come_first_and_larger_ones_are_skipped_after_a_failure(bench: list[Any], tmp_path: Path):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgeperf.errors import InvalidInput
-from edgeperf.profilers import blocks
+from edgeperf.profilers import blocks, recordings
 from edgeperf.profilers.bench import Access, Bench
 from edgeperf.profilers.blocks import BlockPlan
 from edgeperf.profilers.recipes import Recipe, from_definition
@@ -51,6 +51,16 @@ def test_times_of_all_lines_and_readings_of_the_window_are_kept():
     found = blocks.runs(recording(MEASURED, sensor=sensor), ["a"], NVML)["a"]
     assert (found.status, found.timings_ms, found.calls) == ("ok", (1.0, 2.0, 3.0), 30)
     assert (found.powers_mw, found.clocks_mhz) == ((5000.0,), (900.0,))
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [({}, "keras 3.10.0 on jax"), ({"backend_version": "0.7.0"}, "keras 3.10.0 on jax 0.7.0")],
+)
+def test_a_recording_tells_the_framework(version: dict[str, str], told: str):
+    before = {"event": "before", "keras": "3.10.0", "backend": "jax", **version}
+    assert recordings.framework(recording([before])) == told
+    assert recordings.framework(recording([])) is None
 
 
 def test_a_process_that_dies_takes_one_model_with_it_and_the_rest_was_not_tried():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from edgeperf.errors import MissingExtra
+from edgeperf.errors import IncompatibleData, MissingExtra
 from edgeperf.profilers import profile
 from edgeperf.profilers.store import Store
 from tests.profilers.campaigns import COSTS, MODELS, PLAN, SIZES, run
@@ -34,6 +35,22 @@ def test_a_campaign_copies_measures_fetches_and_reads_the_truth(fake_board: Fake
         assert (found.device.power_mode, found.device.clocks_locked) == ("MAXN", True)
     assert fake_board.orphans() == []
     assert list((fake_board.workdir / "recordings").iterdir()) == []
+
+
+def test_a_campaign_goes_on_with_the_board_and_environment_that_began_it_alone(
+    fake_board: FakeBoard, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run(out, fake_board.folder, input_sizes=SIZES[:1])
+    noted = json.loads((out / "campaign.json").read_text())["measured_by"]
+    nano = "NVIDIA Jetson Nano Developer Kit"
+    assert noted == {"machine": nano, "system": "L4T 32.7.1", "framework": "TensorRT 8201"}
+    with pytest.raises(IncompatibleData, match=r"env differs \(\{\} and .*NUMBER"):
+        run(out, fake_board.folder, env={"NUMBER": "1"})
+    fake_board.write("proc/device-tree/model", "Another board")
+    with pytest.raises(IncompatibleData, match=f"machine differs \\('{nano}' and 'Another board'\\)"):
+        run(out, fake_board.folder)
+    assert len(measured(out)) == 1
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ def fail(network: dict) -> None:
 
 
 def main() -> None:
+    sys.stdout.write("&&&& RUNNING TensorRT.trtexec [TensorRT v8201] # trtexec\n")
     if option("onnx"):
         network = costs(Path(option("onnx") or ""))
         Path(option("saveEngine") or "").write_text(json.dumps(network))
