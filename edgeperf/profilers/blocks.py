@@ -40,7 +40,7 @@ class BlockPlan:
         least_timings: of one model, whatever the time.
         warmup_blocks: untimed.
         sample_period_ms: what the power sensor is asked for.
-        timeout_s: of one process.
+        timeout_s: of one model beyond the time that it is measured for, and of the process's start.
     """
 
     gpu_mhz: float | None = None
@@ -91,6 +91,8 @@ def job(
     """
     if runtime.name != "keras":
         raise InvalidInput("Operations are measured with the runtime keras alone; pass --runtime keras.")
+    share_s = plan.timeout_s + plan.least_s + sensor.settle_s
+    timeout_s = share_s * (1 + len(models))  # the process keeps to the shares itself; this ends one that cannot
     asked = {
         "operations": [{"key": key, "recipe": recipe} for key, recipe in models.items()],
         "batch_size": batch_size,
@@ -103,18 +105,19 @@ def job(
         "least_timing_s": LEAST_TIMING_S,
         "least_s": plan.least_s,
         "least_timings": plan.least_timings,
+        "share_s": share_s,
     }
     path = folder / "operations.json"
     path.write_text(json.dumps(asked), encoding="utf-8")
     argv = [runtime.python, OPERATIONS.name, path.name]
-    step = {"name": "run", "argv": argv, "timeout_s": plan.timeout_s, "sample": True}
+    step = {"name": "run", "argv": argv, "timeout_s": timeout_s, "sample": True}
     return Job(
         id=job_id,
         files={path.name: path},
         steps=(step,),
         sensor=sensor.request,
         idle_s=0.0,
-        timeout_s=plan.timeout_s,
+        timeout_s=timeout_s,
         env=env,
         gpu_mhz=plan.gpu_mhz,
     )
@@ -135,7 +138,7 @@ def runs(recording: Mapping[str, Any], keys: Sequence[str], sensor: Sensor) -> d
     """Key → what became of the model.
 
     A process that ends early takes the model that it was at with it, and those after that are left out: they were
-    never tried.
+    never tried. A model counts as too slow only where it used up its own share of the time.
 
     Raises:
         InvalidInput: the process ended before it had loaded Keras.
@@ -148,9 +151,15 @@ def runs(recording: Mapping[str, Any], keys: Sequence[str], sensor: Sensor) -> d
     if not any(event["event"] == "before" for event in said):
         raise InvalidInput(f"Keras does not start on the device: {message}.")
     missing = [key for key in keys if key not in found]
-    lost = missing if status == "ok" else missing[:1]
-    end: Status = "crashed" if status == "ok" else status
-    return {**found, **{key: BlockRun(status=end, message=message or "it left no times") for key in lost}}
+    if status == "ok":
+        return {**found, **{key: BlockRun(status="crashed", message="it left no times") for key in missing}}
+    begun = next((event for event in said if event["event"] == "begin" and event["key"] in missing), None)
+    if begun is not None and step["end"] - begun["t"] >= begun["share_s"]:
+        message = f"it did not end within {begun['share_s']:g} s"
+        return {**found, begun["key"]: BlockRun(status="timeout", message=message)}
+    if status == "timeout" and found:  # those before it took the time; it is tried again
+        return found
+    return {**found, **{key: BlockRun(status=status, message=message) for key in missing[:1]}}
 
 
 def _run(event: Mapping[str, Any], said: Sequence[Mapping[str, Any]], trace: readings.Trace | None) -> BlockRun:

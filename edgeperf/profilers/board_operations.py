@@ -7,16 +7,17 @@ TensorFlow 2.7 (JetPack 4.6) up to Keras 3 on TensorFlow, JAX or PyTorch.
 
     {"operations": [{"key": KEY, "recipe": RECIPE}, ...], "batch_size": 1, "training": false, "seed": 0,
      "cache_bytes": 67108864, "most_instances": 8, "warmup_blocks": 3, "settle_s": 0.0, "least_timing_s": 0.005,
-     "least_s": 0.3, "least_timings": 10}
+     "least_s": 0.3, "least_timings": 10, "share_s": 1800.3}
 
 Of every model several instances with weights and inputs of their own are built, together larger than `cache_bytes`
 where that takes at most `most_instances`. A block runs each once, so that caches are neither always hit nor always
 missed. One timing covers as many blocks as `least_timing_s` needs; timings go on for `least_s`, after blocks that let
 the sensor settle. While training, a call is the forward pass and the gradients of inputs and weights for a given
-gradient of the output.
+gradient of the output. The process ends itself where one operation, or its own start, takes longer than `share_s`.
 
 Each thing that happens is a line ``EDGEPERF {"event": ..., "t": SECONDS}`` on standard output, with seconds of
-CLOCK_MONOTONIC: `times` (ms per call of each timing), then `operation` (begin, end, calls), or `failed` (message).
+CLOCK_MONOTONIC: `begin` (share_s), `times` (ms per call of each timing), then `operation` (begin, end, calls), or
+`failed` (message).
 
 Reference: Nicolai 2025, measurement protocol of operations.
 """
@@ -24,6 +25,7 @@ Reference: Nicolai 2025, measurement protocol of operations.
 # Python 3.6 runs this file; annotations that it would understand are those that newer ones have dropped.
 # mypy: ignore-errors
 
+import faulthandler
 import gc
 import json
 import sys
@@ -164,12 +166,20 @@ def measure(each, keras, backend, job):
     say("operation", key=each["key"], begin=begin, end=end, calls=calls * len(timings))
 
 
+def end_after(seconds):
+    """Ends this process then, whatever it is stuck in, unless asked again before."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.stdout)
+
+
 def main(path):
     with open(path) as handle:
         job = json.load(handle)
+    end_after(job["share_s"])
     keras, backend = load_keras()
     say("before", **versions(keras, backend))
     for each in job["operations"]:
+        end_after(job["share_s"])
+        say("begin", key=each["key"], share_s=job["share_s"])
         try:
             measure(each, keras, backend, job)
         except Exception as problem:  # noqa: BLE001 - out of memory, or what this Keras cannot run; the others go on

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +19,12 @@ from edgeperf.profilers.blocks import BlockPlan
 from edgeperf.profilers.recipes import Recipe, from_definition
 from edgeperf.profilers.runtimes import Runtime
 from edgeperf.profilers.sensors import Sensor
+from edgeperf.profilers.transport import OPERATIONS
 from tests.profilers.fake_board import FakeBoard
 
 NVML = Sensor(name="nvml", request={"argv": ["nvml"]}, settle_s=0.0)
+SLOW = Sensor(name="nvml", request={"argv": ["nvml"]}, settle_s=1.0)
+NONE = Sensor(name="none", request=None, settle_s=0.0)
 MEASURED = [
     {"event": "before"},
     {"event": "times", "key": "a", "ms": [1.0, 2.0]},
@@ -67,6 +73,73 @@ def test_a_process_that_dies_takes_one_model_with_it_and_the_rest_was_not_tried(
     found = blocks.runs(recording(MEASURED, returncode=-9), ["a", "b", "c"], NVML)
     assert {key: run.status for key, run in found.items()} == {"a": "ok", "b": "crashed"}
     assert "Killed" in found["b"].message
+
+
+def begun(key: str, t: float) -> dict[str, Any]:
+    return {"event": "begin", "key": key, "t": t, "share_s": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("began", "timed_out", "blamed"),
+    [
+        (10.0, False, {"b": "timeout"}),  # the process has ended itself
+        (10.0, True, {"b": "timeout"}),
+        (18.0, True, {}),
+        (18.0, False, {"b": "crashed"}),
+    ],
+)
+def test_only_a_model_that_used_up_its_own_share_is_too_slow(began: float, timed_out: bool, blamed: dict[str, str]):
+    said = [MEASURED[0], begun("a", 1.0), *MEASURED[1:], begun("b", began)]
+    done = recording(said, returncode=1, timed_out=timed_out, end=20.0)
+    found = blocks.runs(done, ["a", "b", "c"], NVML)
+    assert {key: run.status for key, run in found.items()} == {"a": "ok", **blamed}
+    if began == 10.0:
+        assert found["b"].message == "it did not end within 5 s"
+
+
+def test_the_time_allowed_grows_with_models_and_the_time_that_each_is_measured_for(tmp_path: Path):
+    plan, models = BlockPlan(least_s=2.0, timeout_s=14.0), {f"model-{n}": dense(4) for n in range(10)}
+    keras = Runtime(name="keras")
+    job = blocks.job("one", models, tmp_path, batch_size=1, runtime=keras, sensor=SLOW, plan=plan, env={})
+    assert json.loads((tmp_path / "operations.json").read_text())["share_s"] == 17.0
+    assert job.steps[0]["timeout_s"] == job.timeout_s == 11 * 17.0
+
+
+CHILD = """
+import sys, time, types
+sys.path.insert(0, {folder!r})
+import board_operations as child
+keras = types.SimpleNamespace(__version__="3", backend=types.SimpleNamespace(clear_session=int))
+child.load_keras = lambda: (time.sleep({start_s}), (keras, ""))[1]
+child.measure = lambda each, *_: (time.sleep(each["recipe"]), child.say("failed", key=each["key"], message="slept"))
+child.main("job.json")
+"""
+
+
+@pytest.mark.parametrize(("stuck_s", "ending"), [(0.3, ("crashed", "slept")), (60.0, ("timeout", "within 1 s"))])
+def test_the_process_ends_itself_at_a_model_that_is_stuck(tmp_path: Path, stuck_s: float, ending: tuple[str, str]):
+    seconds = {"a": 0.3, "b": 0.3, "c": 0.3, "d": 0.3, "e": stuck_s}
+    operations = [{"key": key, "recipe": recipe} for key, recipe in seconds.items()]
+    (tmp_path / "job.json").write_text(json.dumps({"operations": operations, "share_s": 1.0}))
+    found = blocks.runs(run_child(tmp_path, start_s=0.0), list(seconds), NONE)
+    assert {run.message for key, run in found.items() if key != "e"} == {"slept"}
+    assert len(found) == 5
+    assert found["e"].status == ending[0]
+    assert ending[1] in found["e"].message
+
+
+def test_the_process_ends_itself_where_keras_does_not_start(tmp_path: Path):
+    (tmp_path / "job.json").write_text(json.dumps({"operations": [], "share_s": 0.5}))
+    with pytest.raises(InvalidInput, match=r"Keras does not start .*Timeout \(0:00:00\.500000\)"):
+        blocks.runs(run_child(tmp_path, start_s=60.0), ["a"], NONE)
+
+
+def run_child(folder: Path, *, start_s: float) -> dict[str, Any]:
+    """What the agent would record of the process that carries out `folder`'s job with a made-up Keras."""
+    code = CHILD.format(folder=str(OPERATIONS.parent), start_s=start_s)
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=30)
+    output = [[0.0, line] for line in done.stdout.splitlines()]
+    return recording([], returncode=done.returncode, output=output, end=time.monotonic())
 
 
 def test_models_that_left_no_times_are_not_tried_for_ever():
