@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
 
 from edgeperf.errors import InvalidInput
 from edgeperf.layerwise.operations import COLUMNS, Operation
@@ -42,7 +43,7 @@ class OperationMeasurement:
         message: why it is not ``"ok"``.
         latency_ms: mean per call.
         latency_error_ms: its standard error over timings.
-        power_mw: mean of the samples that were kept.
+        power_mw: mean of the samples that were kept; see `filtered_mean`.
         power_error_mw: its standard error.
         energy_mj: power times latency.
         set_clock_mhz: what the GPU's clock was fixed at, read back from the device; None where it was left alone.
@@ -227,7 +228,7 @@ def reduce_run(
             set_clock_mhz=set_clock_mhz,
         )
     latency, latency_error = filtered_mean(np.asarray(run.timings_ms))
-    power, power_error = filtered_mean(np.asarray(run.powers_mw))
+    power, power_error = filtered_mean(np.asarray(run.powers_mw), quantum=run.power_quantum_mw or 0.0)
     clock, _ = filtered_mean(np.asarray(run.clocks_mhz))
     return OperationMeasurement(
         operation=operation,
@@ -245,14 +246,31 @@ def reduce_run(
     )
 
 
-def filtered_mean(samples: Array) -> tuple[float | None, float | None]:
-    """Mean and standard error of the samples within three standard deviations; None where there are too few.
+def filtered_mean(samples: Array, *, quantum: float = 0.0) -> tuple[float | None, float | None]:
+    """Mean and standard error of the samples that are not far off; None where there are too few.
 
-    >>> filtered_mean(np.array([1.0] * 20 + [1000.0]))[0]
-    1.0
+    Far off is beyond three standard deviations from the mean, for many samples. Among few, one sample far off widens
+    the deviation so much that it never lies beyond three (at most 2.8 among ten), whence the limit is lower: the one
+    that as few normally distributed samples exceed as rarely as many exceed three. Readings within three steps of a
+    sensor, its `quantum`, always count: they are its rounding.
+
+    Reference: Thompson 1935, On a criterion for the rejection of observations, Annals of Mathematical Statistics 6.
+
+    >>> filtered_mean(np.array([1.0] * 9 + [1000.0]))
+    (1.0, 0.0)
+    >>> filtered_mean(np.array([1.0, 3.0]))
+    (2.0, 1.0)
     """
     if len(samples) < 2:
         return None, None
-    spread = samples.std()
-    kept = samples[np.abs(samples - samples.mean()) <= _SIGMAS * spread] if spread else samples
-    return float(kept.mean()), float(kept.std() / math.sqrt(len(kept)))
+    limit = max(_limit(len(samples)) * float(samples.std(ddof=1)), _SIGMAS * quantum)
+    kept = samples[np.abs(samples - samples.mean()) <= limit] if limit else samples
+    return float(kept.mean()), float(kept.std(ddof=1) / math.sqrt(len(kept)))
+
+
+def _limit(count: int) -> float:
+    """How many standard deviations from the mean of `count` normal samples correspond to three of many."""
+    if count < 3:
+        return _SIGMAS
+    t = float(stats.t.isf(stats.norm.sf(_SIGMAS), count - 2))
+    return t * (count - 1) / math.sqrt(count * (count - 2 + t * t))

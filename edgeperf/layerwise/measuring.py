@@ -7,7 +7,8 @@
 
 A block of instances with weights and inputs of their own is cycled, so that caches are neither always hit nor always
 missed; see `edgeperf.profilers.board_operations`. Power is sampled meanwhile where there is a sensor. Timings and power
-samples beyond three standard deviations are dropped, and energy is mean power times mean time per call.
+samples far off are dropped (`edgeperf.layerwise.measurements.filtered_mean`), and energy is mean power times mean time
+per call.
 
 The identity operation, measured the same way, shows what the loop itself costs (`edgeperf.layerwise.loops`).
 

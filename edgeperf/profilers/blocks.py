@@ -63,6 +63,7 @@ class BlockRun:
         calls: timed in all.
         powers_mw: readings meanwhile; empty where there is no sensor.
         clocks_mhz: of the GPU, likewise.
+        power_quantum_mw: step between two readings; None where not known.
     """
 
     status: Status | Literal["skipped"]
@@ -71,6 +72,7 @@ class BlockRun:
     calls: int = 0
     powers_mw: tuple[float, ...] = ()
     clocks_mhz: tuple[float, ...] = ()
+    power_quantum_mw: float | None = None
 
 
 def job(
@@ -174,6 +176,7 @@ def _run(event: Mapping[str, Any], said: Sequence[Mapping[str, Any]], trace: rea
         calls=event["calls"],
         powers_mw=tuple(reading.power_mw for reading in during if reading.power_mw is not None),
         clocks_mhz=tuple(reading.gpu_mhz for reading in during if reading.gpu_mhz is not None),
+        power_quantum_mw=trace.quantum_mw if trace else None,
     )
 
 

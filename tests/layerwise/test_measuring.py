@@ -115,14 +115,34 @@ def test_samples_far_off_do_not_count():
     steady = np.r_[np.full(200, 50.0), np.full(200, 52.0), 900.0]
     mean, error = filtered_mean(steady)
     assert mean == pytest.approx(51.0)
-    assert error == pytest.approx(1 / math.sqrt(400))
+    assert error == pytest.approx(1 / math.sqrt(399))
     assert filtered_mean(np.array([1.0])) == (None, None)
+
+
+@pytest.mark.parametrize("steady", [[1.0] * 9, [0.99, 1.0, 1.01] * 3, [0.99, 1.0, 1.01]])
+def test_a_sample_far_off_does_not_count_among_few_either(steady: list[float]):
+    mean, error = filtered_mean(np.array([*steady, 1000.0]))
+    assert mean == pytest.approx(1.0)
+    assert error == pytest.approx(np.std(steady, ddof=1) / math.sqrt(len(steady)))
+
+
+@pytest.mark.parametrize("count", [3, 5, 10, 100])
+def test_hardly_any_sample_of_a_steady_operation_is_dropped(count: int):
+    draws = np.random.default_rng(0).normal(50.0, 1.0, (20_000 // count, count))
+    untouched = [filtered_mean(draw)[0] == pytest.approx(draw.mean(), rel=1e-12) for draw in draws]
+    assert np.mean(untouched) == pytest.approx((1.0 - 0.0027) ** count, abs=0.03)
+
+
+@pytest.mark.parametrize(("others", "counted"), [([4076.0], True), ([4228.0], True), ([4380.0], False)])
+def test_readings_within_a_few_steps_of_the_sensor_count(others: list[float], counted: bool):
+    readings = np.array([4000.0] * 9 + others)
+    assert filtered_mean(readings, quantum=76.0)[0] == (readings.mean() if counted else 4000.0)
 
 
 def test_labels_are_means_with_standard_errors_and_energy_is_power_times_time():
     run = BlockRun(status="ok", timings_ms=(1.0, 3.0), calls=6, powers_mw=(4000.0, 6000.0), clocks_mhz=(900.0, 900.0))
     found = reduce_run(run, relu(), device="jetson-nano", plan=QUICK)
-    assert (found.latency_ms, found.latency_error_ms) == (2.0, pytest.approx(1 / math.sqrt(2)))
+    assert (found.latency_ms, found.latency_error_ms) == (2.0, pytest.approx(1.0))
     assert (found.power_mw, found.clock_mhz) == (5000.0, 900.0)
     assert found.energy_mj == pytest.approx(10.0)
     alone = reduce_run(replace(run, powers_mw=(), clocks_mhz=()), relu(), device="jetson-nano", plan=QUICK)

@@ -167,6 +167,13 @@ def test_a_sensor_that_says_nothing_leaves_times_without_power():
     assert (found.status, found.powers_mw) == ("ok", ())
 
 
+def test_the_step_of_the_sensor_is_told_with_its_readings():
+    nano = Sensor(name="ina3221", request={"argv": ["nano"]}, settle_s=0.0)
+    sensor = [[10.2, "POM_5V_GPU.mW=4000 POM_5V_CPU.mW=1000 POM_5V_IN.mW=6000"]]
+    found = blocks.runs(recording(MEASURED, sensor=sensor), ["a"], nano)["a"]
+    assert (found.powers_mw, found.power_quantum_mw) == ((4000.0,), 40.0)
+
+
 def test_tensorrt_runs_no_recipes(tmp_path: Path):
     trtexec = Runtime(name="trtexec", trtexec="/usr/bin/trtexec")
     with pytest.raises(InvalidInput, match="runtime keras"):
