@@ -2,6 +2,10 @@
 
     python -m benchmarks.clocks [--data ../shared/data]
 
+Measured sweeps over all GPU clocks: MobileNet under Triton (batch 1 to 32) and square matrix products on Jetson Nano
+and AGX Xavier (github emwjacobson/JetsonEfficiencyTesting), VGG-19 under TensorRT on a Jetson TX2 (github
+thynics/jetson_dvfs). Power is the whole board's, not the GPU rail's that the surrogates predict.
+
 Half means evenly spread positions with both ends, or every second position from the first or the second on; the three
 are pooled, so that no choice hangs on which half was measured. A choice is right when it is the measured best clock or
 a neighbour of it; the extra cost is measured cost at the chosen clock over measured cost at the best one.
@@ -44,7 +48,7 @@ def main() -> None:
         for half in HALVES
     ]
     summary = _summary(pd.DataFrame(rows))
-    write_result("clocks", {"summary": summary, "rows": rows}, table=summary)
+    write_result("clocks", {"summary": summary, "rows": rows}, about=__doc__, table=summary)
 
 
 def _choice(device: str, workload: str, sweep: pd.DataFrame, objective: Objective, half_name: str) -> dict[str, Any]:

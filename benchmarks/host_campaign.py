@@ -75,7 +75,7 @@ def overhead() -> None:
     found = recording["steps"][0]
     share = found["sampler_cpu_s"] / (found["end"] - found["begin"])
     figures = {"share_of_one_core": share, "readings": len(found["sensor"]), "files_per_reading": len(files)}
-    write_result("sampler_overhead", figures)
+    write_result("sampler_overhead", figures, about=__doc__)
     print(f"sampler: {share:.2%} of one core")
 
 
@@ -92,8 +92,8 @@ def publish() -> None:
     replace(dataset, rows=rows, root=RESULTS).save(RESULTS)
     agreement = list(_agreement(finished))
     scores = [score.to_dict() for score in evaluate(RESULTS, metrics=["latency_ms"])]
-    write_result("host_cpu/evaluation", {"rows": scores})
-    write_result("host_cpu/repeatability", {"networks": agreement})
+    write_result("host_cpu/evaluation", {"rows": scores}, about=__doc__)
+    write_result("host_cpu/repeatability", {"networks": agreement}, about=__doc__)
     best = [score for score in scores if score["algorithm"] == "best"]
     write_atomically(RESULTS / "CARD.md", _card(finished, agreement, best).encode())
     print(f"published {len(finished)} networks to {RESULTS}")

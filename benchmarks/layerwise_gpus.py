@@ -5,9 +5,10 @@
 Per table and GPU: error on that GPU's rows of predictors that saw the other GPUs alone, and of one that also saw, by
 grouped cross-validation, other configurations on the GPU itself. The plain forest reads quantities and data-sheet
 columns and learns the logarithm of time. "roofline" learns the ratio to the roofline; "physical" prices what the data
-sheet explains; "physical, corrected" is `edgeperf.layerwise.crossing`. At most `--rows` rows per GPU are drawn, with a
-fixed seed. How far corrections count is chosen on the other GPUs alone, each left out in turn; the terms of the
-physical part and the settings of the learned ones were chosen while looking at these tables.
+sheet explains; "physical, corrected" is `edgeperf.layerwise.crossing`. Rows are the layers of NeuSight (Lee et al.
+2025) and of Justus et al. 2018. At most `--rows` rows per GPU are drawn, with a fixed seed. How far corrections count
+is chosen on the other GPUs alone, each left out in turn; the terms of the physical part and the settings of the learned
+ones were chosen while looking at these tables.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main() -> None:
     tables = list(_tables(options.data, options.rows))
     rows = [row for table in track(tables, "GPUs") for row in _scores(*table, folds=options.folds)]
     figures = {"seed": SEED, "rows_per_gpu": options.rows, "summary": _summary(rows), "rows": rows}
-    write_result("layerwise_gpus", figures, table=_printed(rows))
+    write_result("layerwise_gpus", figures, about=__doc__, table=_printed(rows))
 
 
 def _tables(data: Path, rows: int) -> Iterator[tuple[str, pd.DataFrame, tuple[str, ...]]]:

@@ -107,8 +107,10 @@ def publish() -> None:
     networks = list(_networks(table, rows))
     summary = _summary(networks)
     figures = {"seed": SEED, "measured": len(table), "call_ms": _call_ms(table), "roof": asdict(roof)}
-    write_result("host_operations/operations", {**figures, "rows": on_operations}, table=on_operations)
-    write_result("host_operations/networks", {**figures, "summary": summary, "rows": networks}, table=summary)
+    write_result("host_operations/operations", {**figures, "rows": on_operations}, about=__doc__, table=on_operations)
+    write_result(
+        "host_operations/networks", {**figures, "summary": summary, "rows": networks}, about=__doc__, table=summary
+    )
     write_atomically(OPERATIONS / "CARD.md", _card(table).encode())
 
 

@@ -2,6 +2,9 @@
 
     python -m benchmarks.layerwise_operations [--data ../shared/data] [--folds 15]
 
+Rows are the measured operations of Nicolai 2025 (PyTorch, batch 32, default clocks), all of a device and phase; every
+figure is on operations that were left out, each once.
+
 Groups are operations with their input shape, so repeats of one never stand on both sides of a split; what predictors
 cannot tell apart, such as normalisations that differ in their epsilon alone, is one operation. The thesis does not
 state how its folds were drawn; a row "ungrouped" shows what random folds would report on the same rows. "physical" is
@@ -51,7 +54,12 @@ def main() -> None:
     table = read_nicolai(options.data / "nicolai_ops")
     jobs = list(_jobs(table))
     rows = [row for job in track(jobs, "operations") for row in _scores(*job, folds=options.folds)]
-    write_result("layerwise_operations", {"folds": options.folds, "seed": SEED, "rows": rows}, table=_printed(rows))
+    write_result(
+        "layerwise_operations",
+        {"folds": options.folds, "seed": SEED, "rows": rows},
+        about=__doc__,
+        table=_printed(rows),
+    )
 
 
 def roof_for(device: str) -> Roof:

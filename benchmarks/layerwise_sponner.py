@@ -2,9 +2,10 @@
 
     python -m benchmarks.layerwise_sponner [--data ../shared/data]
 
-First table: 10-fold cross-validation by configuration (batch sizes of one configuration stay together) on the layers
-outside the two test networks, with slow kernels left in and taken out. A kernel is slow that does at least 0.2 GFLOP at
-less than 0.5 TFLOP/s; all of them have outputs whose width is a prime of 11 or more.
+Rows are the 356 layers that Sponner et al. 2022 measured. First table: 10-fold cross-validation by configuration (batch
+sizes of one configuration stay together) on the layers outside the two test networks, with slow kernels left in and
+taken out. A kernel is slow that does at least 0.2 GFLOP at less than 0.5 TFLOP/s; all of them have outputs whose width
+is a prime of 11 or more.
 
 Second table: both test networks, never trained on, as sums over their layers; layers that other networks share with
 them are left out of the training rows. PALEO knows time alone; its rows
@@ -56,10 +57,12 @@ def main() -> None:
     tests = table["network"].notna()
     train, test = table[~tests].reset_index(drop=True), table[tests].reset_index(drop=True)
     rows = [row for metric in track(METRICS, "layers") for row in _layer_scores(train, metric)]
-    write_result("layerwise_sponner", {"folds": FOLDS, "seed": SEED, "rows": rows}, table=_rounded(rows))
+    write_result("layerwise_sponner", {"folds": FOLDS, "seed": SEED, "rows": rows}, about=__doc__, table=_rounded(rows))
     unseen = train[~same_operation(train).isin(set(same_operation(test)))].reset_index(drop=True)
     sums = [row for name in track(_predictors("latency_ms"), "networks") for row in _sums(unseen, test, name)]
-    write_result("layerwise_sponner_networks", {"seed": SEED, "paper": PAPER, "rows": sums}, table=_rounded(sums))
+    write_result(
+        "layerwise_sponner_networks", {"seed": SEED, "paper": PAPER, "rows": sums}, about=__doc__, table=_rounded(sums)
+    )
 
 
 def _predictors(metric: str) -> dict[str, Maker]:

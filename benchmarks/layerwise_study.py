@@ -1,6 +1,10 @@
-"""How many operations to measure, and how long a prediction takes, on the A30's training rows.
+"""How many operations to measure, and how long a prediction takes.
 
-python -m benchmarks.layerwise_study [--data ../shared/data]
+    python -m benchmarks.layerwise_study [--data ../shared/data]
+
+Rows are the training steps of operations on an A30 with tensor cores that Nicolai 2025 measured (2,454). The study
+learns from so many different operations, drawn three times, and errs on the others. The speed is wall time from a
+network in memory to time and energy of all its operations, after fitting: median of 20 calls.
 """
 
 from __future__ import annotations
@@ -37,9 +41,9 @@ def main() -> None:
     table = read_nicolai(parser.parse_args().data / "nicolai_ops")
     rows = table[(table["device"] == DEVICE) & (table["phase"] == "training")].reset_index(drop=True)
     study = _study(rows)
-    write_result("layerwise_study", {"device": DEVICE, "seed": SEED, **study}, table=study["points"])
+    write_result("layerwise_study", {"device": DEVICE, "seed": SEED, **study}, about=__doc__, table=study["points"])
     speed = _speed(rows)
-    write_result("layerwise_speed", {"published_ms": PUBLISHED_MS, "rows": speed}, table=speed)
+    write_result("layerwise_speed", {"published_ms": PUBLISHED_MS, "rows": speed}, about=__doc__, table=speed)
 
 
 def _study(rows: pd.DataFrame) -> dict[str, Any]:

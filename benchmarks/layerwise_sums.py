@@ -2,7 +2,8 @@
 
     python -m benchmarks.layerwise_sums [--data ../shared/data] [--graphs DIR]
 
-Three sums per network, from what bounds every predictor to the hardest case:
+Operations and networks are those that Nicolai 2025 measured (PyTorch, batch 32). Three sums per network, from what
+bounds every predictor to the hardest case:
 
 * measured: each operation as measured, the predictor only for those that were not;
 * predicted: every operation predicted, those of this network among the training rows;
@@ -141,7 +142,7 @@ def main() -> None:
             options.graphs,
         )
     summary = _summary(rows)
-    write_result("layerwise_sums", {"seed": SEED, "summary": summary, "rows": rows}, table=summary)
+    write_result("layerwise_sums", {"seed": SEED, "summary": summary, "rows": rows}, about=__doc__, table=summary)
 
 
 def graph(name: str, input_size: int, *, training: bool, folder: Path | None) -> Network | None:

@@ -107,7 +107,7 @@ def main() -> None:
         ):
             table.append({"device": device, "surrogates": how, **share_covered(rows, predicted)})
             print(table[-1], flush=True)
-    write_result("measured_front", {"rows": table}, table=table)
+    write_result("measured_front", {"rows": table}, about=__doc__, table=table)
 
 
 if __name__ == "__main__":

@@ -218,6 +218,7 @@ def main() -> None:
     write_result(
         "nasbench201",
         {"cells": len(space.listed), "true_front": len(truth.front), "seeds": arguments.seeds, "rows": rows},
+        about=__doc__,
         table=rows,
     )
 

@@ -60,7 +60,7 @@ def main() -> None:
     for name in arguments.part or parts:
         rows, details = parts[name](arguments.data)
         protocol = {"seed": SEED, "data": str(arguments.data.name), "rows": rows, **details}
-        write_result(f"ptx_cross_gpu_{name}", protocol, table=rows)
+        write_result(f"ptx_cross_gpu_{name}", protocol, about=__doc__, table=rows)
         print(pd.DataFrame(rows).to_string())
 
 

@@ -57,7 +57,7 @@ def main() -> None:
     wrong = [
         asdict(item) for comparisons in found.values() for part in differences(comparisons).values() for item in part
     ]
-    write_result("ptx_gpu_check", {"rows": rows, "differences": wrong}, table=rows)
+    write_result("ptx_gpu_check", {"rows": rows, "differences": wrong}, about=__doc__, table=rows)
 
 
 if __name__ == "__main__":

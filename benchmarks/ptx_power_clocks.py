@@ -1,6 +1,9 @@
 """Power across core clocks from static PTX counts, and what becomes of it when whole benchmarks are left out.
 
-python -m benchmarks.ptx_power_clocks [--data ../shared/data]
+    python -m benchmarks.ptx_power_clocks [--data ../shared/data]
+
+Five folds over measured power of CUDA benchmarks at many clocks, on one table per source: rows drawn at random, as the
+paper did on a table of its own that is not public, and whole benchmarks left out.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=shared_data())
     data = parser.parse_args().data
     rows = [row for table in (_nv_dvfs(data), _titan_x(data)) for row in evaluated(*table)]
-    write_result("ptx_power_clocks", {"seed": SEED, "anchor": NOTE, "rows": rows}, table=rows)
+    write_result("ptx_power_clocks", {"seed": SEED, "anchor": NOTE, "rows": rows}, about=__doc__, table=rows)
 
 
 def evaluated(name: str, table: pd.DataFrame, work: list[str]) -> list[dict[str, Any]]:

@@ -151,7 +151,7 @@ def main() -> None:
     figures: dict[str, Any] = {"rows": rows, "grids": grids(), "slice": SLICE, "context": PUBLISHED}
     if arguments.models is not None:
         figures["compiler"] = [compiled(arguments.models / f"{name}.json") for name in NETWORKS]
-    write_result("ptx_speed", figures, table=rows)
+    write_result("ptx_speed", figures, about=__doc__, table=rows)
     print(figures)
 
 

@@ -1,4 +1,4 @@
-"""Figures of a benchmark → ``results/NAME.json`` and ``results/NAME.md``, with machine and versions."""
+"""Figures of a benchmark → ``results/NAME.json`` and ``results/NAME.md``, with what they are, machine and versions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ RESULTS = Path(__file__).with_name("results")
 _VERSIONS_OF = ("numpy", "scikit-learn", "pymoo", "optuna", "keras", "tensorflow", "xgboost")
 
 
-def write_result(name: str, figures: Mapping[str, Any], *, table: Sequence[Mapping[str, Any]] = ()) -> Path:
-    """The JSON file's path, after writing it and, from `table`, a Markdown file beside it."""
+def write_result(
+    name: str, figures: Mapping[str, Any], *, about: str | None, table: Sequence[Mapping[str, Any]] = ()
+) -> Path:
+    """The JSON file's path, after writing it and, from `table`, a Markdown file beside it.
+
+    Args:
+        name: of the files.
+        figures: what the JSON file holds.
+        about: the benchmark's own documentation: which data, which split, how to run it; it stands in both files.
+        table: rows for readers.
+    """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**figures, "machine": machine()}, indent=1) + "\n", encoding="utf-8")
+    content = {"about": about, **figures, "machine": machine()}
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     if table:
-        path.with_suffix(".md").write_text(markdown(table), encoding="utf-8")
+        path.with_suffix(".md").write_text(f"{(about or '').strip()}\n\n{markdown(table)}", encoding="utf-8")
     return path
 
 

@@ -160,6 +160,7 @@ def main() -> None:
     write_result(
         "search_rate",
         {"rows": rows, "whole_search_s": round(whole_search_seconds(), 1), "load_average": round(load_average, 1)},
+        about=__doc__,
         table=rows,
     )
     for row in rows:

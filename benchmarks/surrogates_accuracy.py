@@ -46,7 +46,7 @@ def main() -> None:
         "coverage90_pooled": _coverage(joined[joined["algorithm"] == "best"]),
         "scores": joined.round(4).replace({np.nan: None}).to_dict("records"),
     }
-    path = write_result("surrogates_accuracy", figures, table=table)
+    path = write_result("surrogates_accuracy", figures, about=__doc__, table=table)
     _plot(joined, path.with_suffix(".svg"))
 
 

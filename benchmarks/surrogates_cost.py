@@ -44,7 +44,7 @@ def main() -> None:
                 "import and load, s": round(_loading(device), 2),
             }
         )
-    write_result("surrogates_cost", {"metrics": METRICS, "runs": RUNS, "cost": table}, table=table)
+    write_result("surrogates_cost", {"metrics": METRICS, "runs": RUNS, "cost": table}, about=__doc__, table=table)
 
 
 def _seconds(work: Callable[[], object]) -> float:

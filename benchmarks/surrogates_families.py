@@ -39,7 +39,7 @@ def main() -> None:
         training = prepared.training(device, metric).with_graph()
         details += families(training, configuration(BEST, device, metric))
     table = [_summary(d, m, [x for x in details if (x["device"], x["metric"]) == (d, m)]) for d, m in targets]
-    write_result("surrogates_families", {"summary": table, "families": details}, table=table)
+    write_result("surrogates_families", {"summary": table, "families": details}, about=__doc__, table=table)
 
 
 def families(training: Training, chosen: Configuration) -> list[dict[str, Any]]:

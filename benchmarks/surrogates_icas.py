@@ -36,7 +36,7 @@ def main() -> None:
         row, errors = _metric(prepared, metric)
         table.append(row)
         networks.append({"metric": metric, **errors})
-    write_result("surrogates_icas", {"summary": table, "signed_errors_percent": networks}, table=table)
+    write_result("surrogates_icas", {"summary": table, "signed_errors_percent": networks}, about=__doc__, table=table)
 
 
 def _metric(prepared: Corpus, metric: str) -> tuple[dict[str, Any], dict[str, float]]:

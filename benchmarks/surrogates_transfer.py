@@ -52,7 +52,9 @@ def main() -> None:
             for count in COUNTS
         ]
     table = [_summary(rows, metric, count) for metric in METRICS for count in COUNTS]
-    path = write_result("surrogates_transfer", {"draws": DRAWS, "summary": table, "pairs": rows}, table=table)
+    path = write_result(
+        "surrogates_transfer", {"draws": DRAWS, "summary": table, "pairs": rows}, about=__doc__, table=table
+    )
     _plot(table, path.with_suffix(".svg"))
 
 

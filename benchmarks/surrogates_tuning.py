@@ -52,7 +52,7 @@ def main() -> None:
             }
         )
     figures = {"device": options.device, "metric": options.metric, "training_rows": len(training.rows), "rows": rows}
-    write_result("surrogates_tuning", figures, table=rows)
+    write_result("surrogates_tuning", figures, about=__doc__, table=rows)
 
 
 if __name__ == "__main__":
