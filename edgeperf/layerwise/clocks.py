@@ -62,8 +62,15 @@ class ClockCurve:
         """Energy in mJ, or energy-delay product in mJ ms."""
         return _cost(self.latency_at(clocks_mhz), self.power_at(clocks_mhz), objective)
 
-    def optimum(self, clocks_mhz: Array, objective: Objective = "energy") -> Optimum:
-        """The clock of least cost among those that the device offers; measured cost decides where all are measured."""
+    def optimum(self, clocks_mhz: Array | Sequence[float], objective: Objective = "energy") -> Optimum:
+        """The clock of least cost among those that the device offers; measured cost decides where all are measured.
+
+        Raises:
+            InvalidInput: no clock is offered, or one that is no positive number.
+        """
+        clocks_mhz = np.asarray(clocks_mhz, dtype=np.float64)
+        if not len(clocks_mhz) or not ((clocks_mhz > 0) & np.isfinite(clocks_mhz)).all():
+            raise InvalidInput(f"The device's clocks are {clocks_mhz.tolist()}; expected one or more, in MHz above 0.")
         costs = self.cost_at(clocks_mhz, objective)
         judged = costs if np.isin(clocks_mhz, self.clocks_mhz).all() else self._smoothed(clocks_mhz, costs, objective)
         return _least(clocks_mhz, costs, judged, objective)

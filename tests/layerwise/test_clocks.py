@@ -82,3 +82,11 @@ def test_the_margin_is_what_the_next_best_clock_costs_more():
     assert (found.saved_share, found.margin_share) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
     assert clock_curve(CLOCKS[:3], latency, power).optimum(CLOCKS[:3]).margin_share == pytest.approx(1 / 3)
     assert cheapest(CLOCKS[:1], latency[:1], power[:1], "energy").margin_share is None
+
+
+@pytest.mark.parametrize("offered", [[], [-5.0, 600.0], [0.0], [float("nan")]])
+def test_clocks_that_no_device_has_are_refused(offered: list[float]):
+    curve = clock_curve(CLOCKS, *law(CLOCKS))
+    with pytest.raises(InvalidInput, match="expected one or more, in MHz above 0"):
+        curve.optimum(offered)
+    assert curve.optimum([600.0, 700.0]).clock_mhz in (600.0, 700.0)
