@@ -141,7 +141,7 @@ def _print_layers(
         print_json({**asdict(table), "layers": rows, "slow_layers": [asdict(each) for each in slow]})
         return
     print_table(
-        f"{network.name} on {table.device}, input {shape_text(network.input_shape)}",
+        f"{table.heading}, input {shape_text(network.input_shape)}: {_costs_of(table)} per {table.one_pass}",
         ("layer", "kind", "output", "latency", "share", "energy", "share", "bound by", "of the roofline"),
         (_cost_row(cost) for cost in table.layers),
         left=2,
@@ -157,8 +157,14 @@ def _print_layers(
         note(f"Measured slower than operations like them, perhaps badly tuned kernels: {told}.")
 
 
+def _costs_of(table: LayerTable) -> str:
+    """What the columns of costs hold."""
+    return "latency" if table.energy_mj is None else f"latency and {table.energy_label}"
+
+
 def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | None, *, json: bool) -> None:
     from edgeperf.layerwise.measurements import read_measured
+    from edgeperf.layerwise.shares import one_pass
     from edgeperf.layerwise.sweeps import swept
 
     found = swept(network, read_measured(folder), device=device, on_gpu=on_gpu, seed=_SEED)
@@ -167,7 +173,8 @@ def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | Non
         return
     best = {each.objective: each.clock_mhz for each in found.optima}
     print_table(
-        f"{network.name} on {device}, {found.phase} at batch size {found.batch_size}, over GPU clocks",
+        f"{network.name} on {device}, {found.phase} at batch size {found.batch_size}, over GPU clocks: "
+        f"costs per {one_pass(found.phase, found.batch_size)}",
         ("clock", "operations", "latency", "power", "energy", "energy x latency", "least"),
         (_clock_row(cost, [name for name, clock in best.items() if clock == cost.clock_mhz]) for cost in found.clocks),
         left=0,

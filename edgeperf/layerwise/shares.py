@@ -21,12 +21,14 @@ from edgeperf.hardware import gpu
 from edgeperf.layerwise.loops import TRAINING_PASSES
 from edgeperf.layerwise.operations import operation, operation_table
 from edgeperf.layerwise.quantities import Array, quantities
-from edgeperf.layerwise.roofline import Roof, bound_by, roofline_ms
+from edgeperf.layerwise.roofline import Roof, bound_by, data_sheet, roofline_ms
 from edgeperf.layerwise.sums import NetworkCost
 from edgeperf.network.graph_quantities import QUANTITY_NAMES, layer_quantities
+from edgeperf.profilers.bench import HOST_CPU
 from edgeperf.records import Estimate, Network, Shape
 
 Method = Literal["distributed", "predicted"]
+_GPU_RAIL = "GPU-rail"
 
 
 class PricedSurrogates(Protocol):
@@ -89,6 +91,8 @@ class LayerTable:
         batch_size: images per pass.
         latency_ms: of the network; the sum of the layers'.
         energy_mj: of the network; the sum of the layers'; None where it is not predicted.
+        power_rail: what the energy was drawn through: ``"GPU-rail"``, ``"GPU-board"`` or ``"processor-package"``; None
+            where nothing tells.
         peak_gflops: of the device, see `edgeperf.layerwise.roofline.Roof`.
         bandwidth_gb_s: of the device.
         layers: in network order; layers that run nothing have 0.
@@ -102,10 +106,26 @@ class LayerTable:
     batch_size: int
     latency_ms: float
     energy_mj: float | None
+    power_rail: str | None = None
     peak_gflops: float
     bandwidth_gb_s: float
     layers: tuple[LayerCost, ...]
     note: str
+
+    @property
+    def heading(self) -> str:
+        """What the table is of, e.g. ``"resnet50 on a30, inference at batch size 32"``."""
+        return f"{self.network} on {self.device}, {self.phase} at batch size {self.batch_size}"
+
+    @property
+    def one_pass(self) -> str:
+        """What latency and energy are of, e.g. ``"pass of 32 images"``."""
+        return one_pass(self.phase, self.batch_size)
+
+    @property
+    def energy_label(self) -> str:
+        """What `energy_mj` is, e.g. ``"GPU-rail energy"``; plain ``"Energy"`` where nothing tells the rail."""
+        return "Energy" if self.power_rail is None else f"{self.power_rail[0].upper()}{self.power_rail[1:]} energy"
 
     def dominant(self, count: int = 5) -> tuple[LayerCost, ...]:
         """The layers that take most time, longest first."""
@@ -117,6 +137,18 @@ class LayerTable:
         for layer in self.layers:
             shares[layer.kind] = shares.get(layer.kind, 0.0) + layer.latency_share
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def one_pass(phase: str, batch_size: int) -> str:
+    """What a latency or an energy is of.
+
+    >>> one_pass("inference", 1), one_pass("inference", 32), one_pass("training", 8)
+    ('inference', 'pass of 32 images', 'training step of 8 images')
+    """
+    if phase == "inference" and batch_size == 1:
+        return "inference"
+    images = "1 image" if batch_size == 1 else f"{batch_size} images"
+    return f"{'training step' if phase == 'training' else 'pass'} of {images}"
 
 
 _DISTRIBUTED = "Shares of the whole-network prediction by the surrogate's prices; no layer was measured on this board."
@@ -138,7 +170,8 @@ def distributed(network: Network, surrogates: PricedSurrogates) -> LayerTable:
     energy = None
     if "energy_mj" in totals:
         energy = _shared_out(_energy_parts(surrogates, matrix, latency), totals["energy_mj"])
-    return _table(network, latency, energy, device=surrogates.device, method="distributed")
+    found = _table(network, latency, energy, device=surrogates.device, method="distributed")
+    return replace(found, power_rail=None if energy is None else _GPU_RAIL)
 
 
 def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:
@@ -160,7 +193,21 @@ def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:
         roof=roof,
         batch_size=cost.batch_size,
     )
-    return replace(found, latency_ms=cost.latency_ms, energy_mj=cost.energy_mj, note=found.note + _guessed(cost))
+    return replace(
+        found,
+        latency_ms=cost.latency_ms,
+        energy_mj=cost.energy_mj,
+        power_rail=None if energy is None else _power_rail(cost.device),
+        note=found.note + _guessed(cost),
+    )
+
+
+def _power_rail(device: str) -> str | None:
+    """What the sensor of a device reads: a rail on modules, the whole board of a card, the package of this host."""
+    sheet = data_sheet(device)
+    if sheet is not None:
+        return _GPU_RAIL if sheet.integrated else "GPU-board"
+    return "processor-package" if device == HOST_CPU else None
 
 
 def _guessed(cost: NetworkCost) -> str:

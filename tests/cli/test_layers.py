@@ -27,6 +27,17 @@ def test_layers_from_measured_operations_add_up(edgeperf: Run, mobilenet_v2: Pat
     assert "add --cpu" in done.stderr
 
 
+def test_the_table_says_of_how_many_images_and_of_what_energy_its_costs_are(
+    edgeperf: Run, mobilenet_v2: Path, tmp_path: Path
+) -> None:
+    table = made_up_table().assign(device="a30", phase="training", status="ok", batch_size=32)
+    table.to_csv(tmp_path / "operations.csv")
+    done = edgeperf("layers", mobilenet_v2, "--device", "a30", "--operations", tmp_path)
+    assert "mobilenet_v2 on a30, training at batch size 32" in done.stdout
+    assert "latency and GPU-board energy per training step of 32 images" in done.stdout
+    assert "GPU-rail energy per inference" in edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2").stdout
+
+
 def test_what_operations_ran_on_can_be_said(edgeperf: Run, mobilenet_v2: Path, measured: Path) -> None:
     done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", measured, "--gpu", "--json")
     assert done.returncode == 0
@@ -53,6 +64,7 @@ def test_the_best_clocks_of_a_sweep_are_named(edgeperf: Run, mobilenet_v2: Path,
     assert found["optima"][0]["cost"] == pytest.approx(found["clocks"][1]["energy_mj"])
     done = edgeperf(*wanted)
     lines = {line.split()[0]: line for line in done.stdout.splitlines() if " MHz " in line}
+    assert "inference at batch size 1, over GPU clocks: costs per inference" in done.stdout
     assert lines["600"].split()[-1] == "energy"
     assert lines["900"].split()[-1] == "energy-delay"
     assert "Least energy at 600 MHz" in done.stderr

@@ -110,6 +110,16 @@ def test_the_table_of_a_training_step_says_so_and_counts_the_work_three_times():
     assert [layer.operations for layer in step.layers] == [3 * layer.operations for layer in once.layers]
 
 
+@pytest.mark.parametrize(
+    ("name", "rail"),
+    [("tx2", "GPU-rail"), ("a30", "GPU-board"), ("host-cpu", "processor-package"), ("mine", None)],
+)
+def test_whose_energy_it_is_follows_from_the_device(name: str, rail: str | None):
+    network = small_network()
+    assert predicted(network, device(device=name).cost(network), ROOF).power_rail == rail
+    assert predicted(network, device(device=name, power=None).cost(network), ROOF).power_rail is None
+
+
 def test_a_network_that_runs_nothing_is_refused():
     layers = LayerNamespace()
     image = layers.Input((8,))
