@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgeperf.cli.models import print_estimates
 from edgeperf.cli.networks import read, shape_text
 from edgeperf.cli.options import Declared, Device, InputSize, Json, Model, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
@@ -18,11 +19,27 @@ if TYPE_CHECKING:
     from edgeperf.layerwise.hints import SlowLayer
     from edgeperf.layerwise.shares import LayerCost, LayerTable
     from edgeperf.layerwise.sweeps import ClockCost
+    from edgeperf.layerwise.validation import Score
     from edgeperf.records import Layer, Network
 
 _SEED = 0
 """Of the predictors that are fitted on the spot; the same table gives the same answer."""
 _SLOW_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What `layers` says of a network on a device.
+
+    Attributes:
+        table: its layers.
+        slow: layers measured slower than their like.
+        held_out: error on operations that a fit did not see; None where there were too few, or none at all.
+    """
+
+    table: LayerTable
+    slow: tuple[SlowLayer, ...] = ()
+    held_out: Score | None = None
 
 
 def register(app: typer.Typer) -> None:
@@ -69,7 +86,7 @@ def layers(
         return
     if device is not None:
         found = _distributed(network, device) if operations is None else _predicted(network, device, operations, on_gpu)
-        _print_layers(network, *found, plot, json=json)
+        _print_layers(network, found, plot, json=json)
         return
     if operations is not None or plot is not None:
         raise InvalidInput("Time per layer needs a device. Add --device NAME; `edgeperf devices` lists those known.")
@@ -129,23 +146,28 @@ def operations(
     typer.echo(table)
 
 
-def _print_layers(
-    network: Network, table: LayerTable, slow: tuple[SlowLayer, ...], plot: Path | None, *, json: bool
-) -> None:
+def _print_layers(network: Network, found: _Found, plot: Path | None, *, json: bool) -> None:
+    table, slow = found.table, found.slow
     if plot is not None:
         from edgeperf.report.layers_plot import write_layers_plot
 
         note(f"Drawn to {write_layers_plot(table, plot)}")
     if json:
         rows = [{**layer.to_dict(), **asdict(cost)} for layer, cost in zip(network.layers, table.layers, strict=True)]
-        print_json({**asdict(table), "layers": rows, "slow_layers": [asdict(each) for each in slow]})
+        held_out = None if found.held_out is None else asdict(found.held_out)
+        slow_rows = [asdict(each) for each in slow]
+        print_json({**asdict(table), "layers": rows, "slow_layers": slow_rows, "held_out_latency": held_out})
         return
     print_table(
         f"{table.heading}, input {shape_text(network.input_shape)}: {_costs_of(table)} per {table.one_pass}",
         ("layer", "kind", "output", "latency", "share", "energy", "share", "bound by", "of the roofline"),
-        (_cost_row(cost) for cost in table.layers),
+        (*(_cost_row(cost) for cost in table.layers), _total_row(table)),
         left=2,
     )
+    if table.estimates:
+        print_estimates(table.estimates)
+    else:
+        note(_sure(found.held_out))
     longest = ", ".join(f"{cost.name} {cost.latency_share:.0%}" for cost in table.dominant())
     note(f"{table.note} Most time: {longest}.")
     if slow:
@@ -155,6 +177,16 @@ def _print_layers(
             for each in slow[:_SLOW_SHOWN]
         )
         note(f"Measured slower than operations like them, perhaps badly tuned kernels: {told}.")
+
+
+def _sure(held_out: Score | None) -> str:
+    """What is known of the error of a sum."""
+    if held_out is None:
+        return "The total is a sum and has no interval; the operations are too few to tell how far it may be off."
+    return (
+        "The total is a sum and has no interval. Latency of measured operations that a fit did not see is off by "
+        f"{held_out.median:.1f} % (median) and {held_out.mape:.1f} % (mean of {held_out.n:,})."
+    )
 
 
 def _costs_of(table: LayerTable) -> str:
@@ -179,6 +211,7 @@ def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | Non
         (_clock_row(cost, [name for name, clock in best.items() if clock == cost.clock_mhz]) for cost in found.clocks),
         left=0,
     )
+    note("Each clock's figures are a sum of predicted operations and have no interval.")
     for each in found.optima:
         note(
             f"Least {each.objective} at {each.clock_mhz:g} MHz: {each.saved_share:.1%} less than at the highest clock; "
@@ -194,17 +227,16 @@ def _clock_row(cost: ClockCost, least: list[str]) -> tuple[str, ...]:
     return (f"{cost.clock_mhz:g} MHz", f"{cost.operations:,}", *costs, product, ", ".join(least))
 
 
-def _distributed(network: Network, device: str) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
+def _distributed(network: Network, device: str) -> _Found:
     from edgeperf.layerwise.shares import distributed
     from edgeperf.surrogates import load
 
-    return distributed(network, load(device)), ()
+    return _Found(table=distributed(network, load(device)))
 
 
-def _predicted(
-    network: Network, device: str, folder: Path, on_gpu: bool | None
-) -> tuple[LayerTable, tuple[SlowLayer, ...]]:
+def _predicted(network: Network, device: str, folder: Path, on_gpu: bool | None) -> _Found:
     from edgeperf.layerwise.fitting import fit_measured, latency_maker
+    from edgeperf.layerwise.held_out import held_out_error
     from edgeperf.layerwise.hints import slow_layers
     from edgeperf.layerwise.measurements import measured_on_gpu, of_device, read_measured
     from edgeperf.layerwise.shares import predicted
@@ -220,7 +252,11 @@ def _predicted(
         batch_size=predictor.batch_size,
         fusion=predictor.fusion,
     )
-    return predicted(network, predictor.cost(network), predictor.roof), slow
+    return _Found(
+        table=predicted(network, predictor.cost(network), predictor.roof),
+        slow=slow,
+        held_out=held_out_error(measured, predictor.roof, device=device, on_gpu=on_gpu, seed=_SEED),
+    )
 
 
 def _cost_row(cost: LayerCost) -> tuple[str, ...]:
@@ -232,6 +268,12 @@ def _cost_row(cost: LayerCost) -> tuple[str, ...]:
     latency = (METRICS["latency_ms"].format(cost.latency_ms), f"{cost.latency_share:.1%}")
     reached = _reached(cost)
     return (cost.name, cost.kind, shape_text(cost.output_shape), *latency, *energy, cost.bound, reached)
+
+
+def _total_row(table: LayerTable) -> tuple[str, ...]:
+    """The network, in the figures of `edgeperf predict` where its prediction was distributed."""
+    energy = ("-", "-") if table.energy_mj is None else (METRICS["energy_mj"].format(table.energy_mj), "100.0%")
+    return ("total", "", "", METRICS["latency_ms"].format(table.latency_ms), "100.0%", *energy, "", "")
 
 
 def _reached(cost: LayerCost) -> str:

@@ -85,6 +85,11 @@ def predict(
     if json:
         print_json({"estimates": [estimate.to_dict() for estimate in estimates]})
         return
+    print_estimates(estimates)
+
+
+def print_estimates(estimates: Sequence[Estimate]) -> None:
+    """The table of estimates with their intervals."""
     print_table(
         "Predicted, with 90 % intervals",
         ("network", "device", "metric", "predicted", "low", "high", "in measured range"),

@@ -97,6 +97,8 @@ class LayerTable:
         bandwidth_gb_s: of the device.
         layers: in network order; layers that run nothing have 0.
         note: what a reader must know of the method, and of operations of kinds that were not measured.
+        estimates: the whole-network predictions that were distributed, each with its 90 % interval and whether the
+            network lies in the measured range; empty for sums of operations, which have neither.
     """
 
     network: str
@@ -111,6 +113,7 @@ class LayerTable:
     bandwidth_gb_s: float
     layers: tuple[LayerCost, ...]
     note: str
+    estimates: tuple[Estimate, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -164,14 +167,15 @@ def distributed(network: Network, surrogates: PricedSurrogates) -> LayerTable:
     """
     latency_prices = _prices(surrogates, "latency_ms")
     wanted = [name for name in ("latency_ms", "energy_mj") if name in surrogates.trained]
-    totals = {each.metric: each.value for each in surrogates.estimate(network, wanted)}
+    estimates = tuple(surrogates.estimate(network, wanted))
+    totals = {each.metric: each.value for each in estimates}
     matrix = _layer_matrix(network)
     latency = _shared_out(matrix @ latency_prices, totals["latency_ms"])
     energy = None
     if "energy_mj" in totals:
         energy = _shared_out(_energy_parts(surrogates, matrix, latency), totals["energy_mj"])
     found = _table(network, latency, energy, device=surrogates.device, method="distributed")
-    return replace(found, power_rail=None if energy is None else _GPU_RAIL)
+    return replace(found, power_rail=None if energy is None else _GPU_RAIL, estimates=estimates)
 
 
 def predicted(network: Network, cost: NetworkCost, roof: Roof) -> LayerTable:

@@ -24,6 +24,8 @@ def test_layers_from_measured_operations_add_up(edgeperf: Run, mobilenet_v2: Pat
     for metric in ("latency_ms", "energy_mj"):
         assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(table[metric])
     assert isinstance(table["slow_layers"], list)
+    assert table["estimates"] == []
+    assert 0 < table["held_out_latency"]["median"] < 100
     assert "add --cpu" in done.stderr
 
 
@@ -36,6 +38,19 @@ def test_the_table_says_of_how_many_images_and_of_what_energy_its_costs_are(
     assert "mobilenet_v2 on a30, training at batch size 32" in done.stdout
     assert "latency and GPU-board energy per training step of 32 images" in done.stdout
     assert "GPU-rail energy per inference" in edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2").stdout
+
+
+def test_a_sum_says_that_it_has_no_interval_and_how_far_operations_are_off(
+    edgeperf: Run, mobilenet_v2: Path, measured: Path, tmp_path: Path
+) -> None:
+    done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", measured)
+    assert done.stdout.splitlines()[-2].split()[0] == "total"
+    assert "has no interval" in done.stderr
+    assert "(mean of 240)" in done.stderr
+    few = made_up_table(rows=2).assign(device="my-gpu", phase="inference", status="ok")
+    few.to_csv(tmp_path / "few.csv")
+    done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", tmp_path / "few.csv")
+    assert "too few to tell" in done.stderr
 
 
 def test_what_operations_ran_on_can_be_said(edgeperf: Run, mobilenet_v2: Path, measured: Path) -> None:

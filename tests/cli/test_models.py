@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeperf.units import METRICS
 from tests.cli.conftest import Run
 
 ESTIMATE_KEYS = {"network", "device", "metric", "value", "low", "high", "unit", "predictor", "in_range"}
@@ -128,8 +129,27 @@ def test_layers_on_a_device_add_up_to_the_prediction(edgeperf: Run, mobilenet_v2
     table = json.loads(edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)
     estimates = json.loads(edgeperf("predict", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)["estimates"]
     for metric in ("latency_ms", "energy_mj"):
-        whole = next(found["value"] for found in estimates if found["metric"] == metric)
-        assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(whole)
+        whole = next(found for found in estimates if found["metric"] == metric)
+        assert sum(layer[metric] for layer in table["layers"]) == pytest.approx(whole["value"])
+        assert whole in table["estimates"]
+
+
+@pytest.mark.parametrize(("size", "verdict"), [("224", " yes"), ("4096", " no: ")])
+def test_layers_and_predict_say_the_same_of_a_network_and_of_how_sure_that_is(
+    edgeperf: Run, mobilenet_v2: Path, size: str, verdict: str
+) -> None:
+    wanted = (mobilenet_v2, "--device", "jetson-tx2", "--input-size", size)
+    told, shown = (
+        [" ".join(line.split()) for line in edgeperf(command, *wanted).stdout.splitlines()]
+        for command in ("predict", "layers")
+    )
+    for label in ("Latency", "GPU-rail energy"):
+        line = next(line for line in told if f"jetson-tx2 {label}" in line)
+        assert line in shown
+        assert verdict in line
+    estimates = json.loads(edgeperf("predict", *wanted, "--json").stdout)["estimates"]
+    value = {found["metric"]: METRICS[found["metric"]].format(found["value"]) for found in estimates}
+    assert f"total {value['latency_ms']} 100.0% {value['energy_mj']} 100.0%" in shown
 
 
 def test_devices_are_compared_chosen_and_spared(edgeperf: Run, mobilenet_v2: Path, tmp_path: Path) -> None:
