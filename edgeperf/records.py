@@ -88,12 +88,17 @@ class Network(_AsRow):
         inputs: names of the input layers.
         outputs: names of the layers whose outputs the network returns.
         layers: in topological order; a shared layer appears once per call.
+        precision: of most of the file's weights or layers, e.g. ``"float16"`` or ``"mixed_float16"``; all counts, and
+            estimates by what was measured in another one, leave it out of account.
+        batch_size: images per pass that the file fixes, of which shapes and counts are one; 1 where it fixes none.
     """
 
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     layers: tuple[Layer, ...]
+    precision: str = "float32"
+    batch_size: int = 1
 
     @property
     def input_shape(self) -> Shape:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgeperf.cli.models import print_estimates
-from edgeperf.cli.networks import read, shape_text
+from edgeperf.cli.networks import read, remarks, shape_text
 from edgeperf.cli.options import Declared, Device, InputSize, Json, Model, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SEED = 0
 """Of the predictors that are fitted on the spot; the same table gives the same answer."""
 _SLOW_SHOWN = 5
+_MEASURED = ", as the measurements were"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,8 @@ def operations(
 
 
 def _print_layers(network: Network, found: _Found, plot: Path | None, *, json: bool) -> None:
-    table, slow = found.table, found.slow
+    slow, own = found.slow, remarks(network, images=found.table.batch_size, why=_MEASURED)
+    table = replace(found.table, note=" ".join((found.table.note, *own)))
     if plot is not None:
         from edgeperf.report.layers_plot import write_layers_plot
 
@@ -200,6 +202,8 @@ def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | Non
     from edgeperf.layerwise.sweeps import swept
 
     found = swept(network, read_measured(folder), device=device, on_gpu=on_gpu, seed=_SEED)
+    for remark in remarks(network, images=found.batch_size, why=_MEASURED):
+        note(remark)
     if json:
         print_json(asdict(found))
         return

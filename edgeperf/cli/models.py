@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgeperf.cli.networks import read, shape_text
+from edgeperf.cli.networks import read, remarks, shape_text
 from edgeperf.cli.options import Declared, Devices, InputSize, Json, Model, Models, Surrogates
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.units import BYTES_PER_MIB, METRICS
@@ -52,7 +52,10 @@ def memory(
     """Bytes that weights and activations need at their peak; workspace and runtime come on top."""
     from edgeperf.network import memory_plan
 
-    plan = memory_plan(read(model, input_size, declared), batch_size=batch_size, precision=precision)
+    network = read(model, input_size, declared)
+    plan = memory_plan(network, batch_size=batch_size, precision=precision)
+    for remark in remarks(network, images=batch_size, precision=precision, why="; see --precision"):
+        note(remark)
     if json:
         print_json(asdict(plan))
         return
@@ -80,7 +83,8 @@ def predict(
     networks = [read(model, input_size, declared) for model in models]
     boards = [load(name, surrogates) for name in device]
     estimates = [found for network in networks for board in boards for found in board.estimate(network)]
-    for remark in _too_large(estimates):
+    own = (remark for network in networks for remark in remarks(network, why=", as the measurements were"))
+    for remark in (*own, *_too_large(estimates)):
         note(remark)
     if json:
         print_json({"estimates": [estimate.to_dict() for estimate in estimates]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from json import loads as parse_json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,22 @@ def read(model: Path, input_size: int | None, declared: Path | None) -> Network:
     from edgeperf.network import read_network
 
     return read_network(model, input_size=input_size, declared=_declarations(declared) if declared else None)
+
+
+def remarks(network: Network, *, images: int = 1, precision: str = "float32", why: str = "") -> Iterator[str]:
+    """What the file says of precision and batch, where figures are for others.
+
+    Args:
+        network: as it was read.
+        images: per pass, that the figures are for.
+        precision: that they are for.
+        why: what follows behind the precision.
+    """
+    if network.precision not in ("float32", precision):
+        yield f"{network.name} is a {network.precision} model; its figures here are for {precision}{why}."
+    if network.batch_size not in (1, images):
+        images_text = "one image" if images == 1 else f"{images} images"
+        yield f"{network.name} takes {network.batch_size} images per pass; its figures here are for {images_text}."
 
 
 def _declarations(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ so Lambda layers and custom classes have to be declared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from edgeperf.errors import InvalidInput, UnsupportedLayer
@@ -77,6 +78,7 @@ def network_from_config(
             f"{file} holds a malformed model configuration ({type(error).__name__}: {str(error)[:200]}). "
             "Save the model again with Keras."
         ) from error
+    network = replace(network, precision=found.precision, batch_size=reader.batch_size)
     return channels_last(network, reader.image_ranks) if found.channels_first else network
 
 
@@ -92,6 +94,7 @@ class _Reader:
         self._inputs: list[str] = []
         self._runs = 0
         self.image_ranks: set[int] = set()
+        self.batch_size = 1
 
     def network(self, model: Mapping[str, Any], name: str | None) -> Network:
         outputs = self._run(model, None, "")
@@ -119,7 +122,9 @@ class _Reader:
     def _implied_input(self, model: Mapping[str, Any], first: Mapping[str, Any], prefix: str) -> Sequence[Tensor]:
         """The input of a Sequential model whose first layer, or the model itself, states its shape."""
         config, own = first["config"], model["config"]
-        shape = own.get("build_input_shape") if isinstance(own, dict) else None
+        built = own.get("build_input_shape") if isinstance(own, dict) else None
+        # The batch that a model happened to be built with binds nobody.
+        shape = [None, *built[1:]] if built else None
         while "batch_input_shape" not in config and first["class_name"] in GRAPHS:
             first = layers_of(first)[0]
             config = first["config"]
@@ -174,6 +179,8 @@ class _Reader:
     def _input(self, name: str, config: Mapping[str, Any]) -> Sequence[Tensor]:
         batched = config.get("batch_shape") or config.get("batch_input_shape")
         shape = tuple(config["shape"] if batched is None else batched[1:])
+        if batched is not None and type(batched[0]) is int and self.batch_size == 1:
+            self.batch_size = max(1, batched[0])
         if self._input_size is not None and len(shape) == len(self._input_size) + 1:
             shape = (shape[0], *self._input_size) if self._channels_first else (*self._input_size, shape[-1])
         if any(size is None for size in shape):

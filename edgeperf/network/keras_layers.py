@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +20,9 @@ GRAPHS: Final = frozenset({"Functional", "Model", "Sequential"})
 OPERATION: Final = "an operation"
 _TENSORFLOW_FUNCTIONS: Final = frozenset({"TFOpLambda", "SlicingOpLambda"})
 _KERAS_MODULES: Final = ("keras", "tf_keras", "tensorflow", "tf.keras")
+
+_POLICY: Final = re.compile(r"(mixed_)?b?float\d{1,2}|(int[48]|float8)_from_\w{1,20}")
+"""Policies in which a layer computes; those of layers that count or look up are integers."""
 
 Declarations = Mapping[str, Mapping[str, Any]]
 
@@ -109,11 +114,13 @@ class Survey(NamedTuple):
         offenders: (name, class) of layers of no known kind.
         channels_first: whether a layer works on (channels, height, width).
         kinds: identity of every layer's entry → its kind; declared ones may lack one.
+        precision: the policy of most layers; ``"float32"`` where none is stated.
     """
 
     offenders: tuple[tuple[str, str], ...]
     channels_first: bool
     kinds: Mapping[int, str | None]
+    precision: str
 
 
 def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
@@ -124,6 +131,7 @@ def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
     """
     offenders: list[tuple[str, str]] = []
     kinds: dict[int, str | None] = {}
+    policies: Counter[str] = Counter()
     channels_first = False
     for name, layer in _flat(model, "", 0):
         config = layer["config"]
@@ -131,7 +139,17 @@ def survey(model: Mapping[str, Any], declared: Declarations) -> Survey:
         kind = kinds[id(layer)] = kind_of(layer)
         if kind is None and declaration(name, layer["class_name"], declared) is None:
             offenders.append((name, str(layer["class_name"])))
-    return Survey(tuple(offenders), channels_first, kinds)
+        if type(config) is dict and kind != "InputLayer":
+            policies.update(_policy(config.get("dtype")))
+    precision = policies.most_common(1)[0][0] if policies else "float32"
+    return Survey(tuple(offenders), channels_first, kinds, precision)
+
+
+def _policy(dtype: Any) -> tuple[str, ...]:
+    """The name of a layer's policy, stated as such or as the configuration of one; none where it is no number's."""
+    if isinstance(dtype, dict) and isinstance(dtype.get("config"), dict):
+        dtype = dtype["config"].get("name")
+    return (dtype,) if isinstance(dtype, str) and _POLICY.fullmatch(dtype) else ()
 
 
 def _flat(model: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:

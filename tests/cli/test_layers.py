@@ -53,6 +53,21 @@ def test_a_sum_says_that_it_has_no_interval_and_how_far_operations_are_off(
     assert "too few to tell" in done.stderr
 
 
+def test_a_batch_that_the_operations_were_measured_at_needs_no_remark(edgeperf: Run, tmp_path: Path) -> None:
+    layers = [{"class_name": "Dense", "config": {"name": "d", "units": 2, "batch_input_shape": [4, 64]}}]
+    model = tmp_path / "four.json"
+    model.write_text(json.dumps({"class_name": "Sequential", "config": {"name": "four", "layers": layers}}))
+    for batch_size in (4, 2):
+        path = tmp_path / f"{batch_size}.csv"
+        sweep = made_up_sweep((300.0, 600.0), least_energy_mhz=600.0).assign(device="my-gpu", batch_size=batch_size)
+        sweep.to_csv(path)
+        for clocks in ((), ("--clocks",)):
+            done = edgeperf("layers", model, "--device", "my-gpu", "--operations", path, *clocks)
+            assert done.returncode == 0, done.stderr
+            told = f"takes 4 images per pass; its figures here are for {batch_size} images"
+            assert (told in done.stderr) is (batch_size == 2)
+
+
 def test_what_operations_ran_on_can_be_said(edgeperf: Run, mobilenet_v2: Path, measured: Path) -> None:
     done = edgeperf("layers", mobilenet_v2, "--device", "my-gpu", "--operations", measured, "--gpu", "--json")
     assert done.returncode == 0

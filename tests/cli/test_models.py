@@ -62,6 +62,42 @@ def test_a_network_beyond_the_memory_of_its_board_is_remarked_on(edgeperf: Run, 
     assert "GiB" not in edgeperf("predict", mobilenet_v2, "--device", "jetson-nano").stderr
 
 
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model in mixed precision that takes four images at once."""
+    import keras
+
+    image = keras.Input((32, 32, 3), batch_size=4)
+    x = keras.layers.Conv2D(8, 3, dtype="mixed_float16")(image)
+    x = keras.layers.GlobalAveragePooling2D(dtype="mixed_float16")(x)
+    path = tmp_path_factory.mktemp("models") / "half.keras"
+    keras.Model(image, keras.layers.Dense(4, dtype="float32")(x)).save(path)
+    return path
+
+
+def test_precision_and_batch_that_figures_are_not_for_are_remarked_on(
+    edgeperf: Run, mobilenet_v2: Path, half: Path
+) -> None:
+    on_board = ("--device", "jetson-tx2")
+    for command, arguments in (("predict", on_board), ("predict", (*on_board, "--json")), ("layers", on_board)):
+        told = edgeperf(command, half, *arguments).stderr
+        assert "half is a mixed_float16 model; its figures here are for float32, as the measurements were." in told
+        assert "half takes 4 images per pass; its figures here are for one image." in told
+        assert "figures" not in edgeperf(command, mobilenet_v2, *arguments).stderr
+    note = json.loads(edgeperf("layers", half, *on_board, "--json").stdout)["note"]
+    assert "mixed_float16" in note
+    assert "4 images" in note
+
+
+def test_memory_remarks_on_what_was_not_asked_for(edgeperf: Run, mobilenet_v2: Path, half: Path) -> None:
+    told = edgeperf("memory", half).stderr
+    assert "for float32; see --precision" in told
+    assert "for one image" in told
+    assert "for 8 images" in edgeperf("memory", half, "--batch-size", "8").stderr
+    assert "images" not in edgeperf("memory", half, "--batch-size", "4").stderr
+    assert edgeperf("memory", mobilenet_v2, "--precision", "float16", "--batch-size", "8").stderr == ""
+
+
 def test_boards_have_short_names(edgeperf: Run, mobilenet_v2: Path) -> None:
     found = json.loads(edgeperf("predict", mobilenet_v2, "--device", "Nano", "--device", "tx2", "--json").stdout)
     assert {estimate["device"] for estimate in found["estimates"]} == {"jetson-nano", "jetson-tx2"}

@@ -183,6 +183,17 @@ def test_a_batch_that_the_export_wrote_into_its_shapes_is_taken_for_one(batch, t
     weights = {"split": _ints(images, 2, 4, 8, 8), "joined": _ints(images, 8, 8, 8), "flat": _ints(images, -1)}
     network = read_network(_written(tmp_path, onnx_bytes(nodes, (batch, 8, 8, 8), weights)))
     assert network.layers[-1].output_shape == (512,)
+    assert network.batch_size == images
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [("f4", "float32"), ("f2", "float16"), ("f8", "float64")])
+def test_the_precision_of_most_weights_is_the_networks(dtype, precision, tmp_path):
+    from onnx import helper
+
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Reshape", ["c", "flat"], ["y"])]
+    weights = {"w": floats(4, 3, 3, 3).astype(dtype), "b": floats(4), "flat": _ints(1, -1)}
+    network = read_network(_written(tmp_path, onnx_bytes(nodes, ("N", 3, 8, 8), weights)))
+    assert network.precision == precision
 
 
 def test_pads_that_are_turned_round_while_reading_are_folded(tmp_path):

@@ -67,6 +67,58 @@ def test_inputs_and_outputs_keep_their_order(model):
     assert network.outputs == ("head", "twice")
 
 
+@pytest.mark.parametrize("policy", ["float32", "float16", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("kind", ["keras", "json"])
+def test_the_policy_of_most_layers_is_the_networks_precision(policy, kind, tmp_path):
+    import keras
+
+    image = keras.Input((8, 8, 3))
+    x = keras.layers.Conv2D(4, 3, dtype=policy)(image)
+    x = keras.layers.GlobalAveragePooling2D(dtype=policy)(x)
+    model = keras.Model(image, keras.layers.Dense(2, dtype="float32")(x), name="siamese")
+    assert read_network(_written(model, tmp_path, kind)).precision == policy
+
+
+@pytest.mark.parametrize(
+    ("dtype", "precision"),
+    [
+        ("float16", "float16"),
+        ({"class_name": "Policy", "config": {"name": "mixed_float16"}}, "mixed_float16"),  # as Keras 2 writes it
+        *((odd, "float32") for odd in (None, 16, "int64", "\x1b[2J", ["float16"], {"config": {"name": ["float16"]}})),
+    ],
+)
+def test_precisions_are_read_as_every_keras_writes_them_and_others_are_none(dtype, precision):
+    dense = {"name": "d", "units": 2, "batch_input_shape": [None, 3], "dtype": dtype}
+    layers = [{"class_name": "Dense", "config": dense}]
+    assert read_network({"class_name": "Sequential", "config": {"layers": layers}}).precision == precision
+
+
+@pytest.mark.parametrize("batch", [None, 1, 4])
+def test_a_batch_that_the_file_fixes_is_kept_and_shapes_are_of_one_image(batch, tmp_path):
+    import keras
+
+    image = keras.Input((8, 8, 3), batch_size=batch)
+    model = keras.Model(image, keras.layers.Conv2D(4, 3)(image), name="siamese")
+    network = read_network(_written(model, tmp_path, "keras"))
+    assert network.batch_size == (batch or 1)
+    assert network.layers[-1].output_shape == (6, 6, 4)
+
+
+@pytest.mark.parametrize(("first", "batch"), [(4, 4), (-4, 1), (0, 1), (True, 1), ("4", 1), (4.0, 1)])
+def test_what_is_no_batch_size_fixes_none(first, batch):
+    dense = {"name": "d", "units": 2, "batch_input_shape": [first, 3]}
+    layers = [{"class_name": "Dense", "config": dense}]
+    assert read_network({"class_name": "Sequential", "config": {"layers": layers}}).batch_size == batch
+
+
+def test_the_batch_that_a_sequential_model_was_built_with_binds_nobody():
+    layers = [{"class_name": "Dense", "config": {"name": "d", "units": 2}}]
+    config = {"layers": layers, "build_input_shape": [4, 3]}
+    network = read_network({"class_name": "Sequential", "config": config})
+    assert network.batch_size == 1
+    assert network.input_shape == (3,)
+
+
 def test_input_size_is_inferred_again_not_scaled(model):
     assert read_network(model, input_size=(7, 9)).layers[2].output_shape == (7, 9, 8)
     assert features(read_network(model, input_size=17)).values["input_pixels"] == 17 * 17

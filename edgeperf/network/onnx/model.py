@@ -22,6 +22,7 @@ MAX_NODES: Final = 100_000
 
 _INTEGER_FORMATS: Final = {2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 9: "?", 12: "I", 13: "Q"}
 _FLOAT_FORMATS: Final = {1: "f", 10: "e", 11: "d"}
+_PRECISIONS: Final = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,14 @@ class Constant:
         values: its elements in order where they are few, else None.
         is_integer: whether it holds integers, as shapes and indices do and weights do not.
         computed_from: number of weights that it was computed from, as a gathered table is; None where it is stored.
+        precision: of its floating-point numbers; None where they are of another kind, or it is not stored.
     """
 
     shape: Shape
     values: tuple[Any, ...] | None
     is_integer: bool
     computed_from: int | None = None
+    precision: str | None = None
 
     @property
     def weights(self) -> int:
@@ -76,6 +79,15 @@ class OnnxGraph:
     nodes: tuple[OnnxNode, ...]
     constants: Mapping[str, Constant]
     opset: int
+
+    @property
+    def precision(self) -> str:
+        """The one in which most stored weights are; ``"float32"`` where there are none."""
+        counts: dict[str, int] = {}
+        for constant in self.constants.values():
+            if constant.precision is not None:
+                counts[constant.precision] = counts.get(constant.precision, 0) + constant.weights
+        return max(counts, key=counts.__getitem__, default="float32")
 
 
 def parse_model(data: memoryview) -> OnnxGraph:
@@ -205,7 +217,7 @@ def _tensor(data: memoryview) -> tuple[str, Constant]:
     shape = tuple(dims)
     few = math.prod(shape) <= MAX_VALUES and not external
     values = _elements(kind, raw, listed, math.prod(shape)) if few else None
-    return name, Constant(shape, values, kind in _INTEGER_FORMATS)
+    return name, Constant(shape, values, kind in _INTEGER_FORMATS, precision=_PRECISIONS.get(kind))
 
 
 def _elements(kind: int, raw: memoryview | None, listed: list[memoryview | int], count: int) -> tuple[Any, ...] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -126,7 +127,8 @@ class _Reader:
         tensors = [Tensor(end.layer, end.shape) for end in ends if isinstance(end, Value)]
         if not tensors:
             raise InvalidInput("none of its outputs is computed from its inputs")
-        return self._assembler.finish(name, inputs, tensors)
+        network = self._assembler.finish(name, inputs, tensors)
+        return replace(network, precision=self._graph.precision, batch_size=self._batch)
 
     def _input(self, name: str, sizes: tuple[int | None, ...]) -> str:
         """Adds an input; the batch is 1, open image sizes come from `input_size`."""
