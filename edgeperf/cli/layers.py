@@ -17,7 +17,7 @@ from edgeperf.units import METRICS, significant
 
 if TYPE_CHECKING:
     from edgeperf.layerwise.hints import SlowLayer
-    from edgeperf.layerwise.shares import LayerCost, LayerTable
+    from edgeperf.layerwise.layer_table import LayerCost, LayerTable
     from edgeperf.layerwise.sweeps import ClockCost
     from edgeperf.layerwise.validation import Score
     from edgeperf.records import Layer, Network
@@ -197,8 +197,8 @@ def _costs_of(table: LayerTable) -> str:
 
 
 def _print_sweep(network: Network, device: str, folder: Path, on_gpu: bool | None, *, json: bool) -> None:
+    from edgeperf.layerwise.layer_table import one_pass
     from edgeperf.layerwise.measurements import read_measured
-    from edgeperf.layerwise.shares import one_pass
     from edgeperf.layerwise.sweeps import swept
 
     found = swept(network, read_measured(folder), device=device, on_gpu=on_gpu, seed=_SEED)

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.shares import LayerCost, LayerTable
+from edgeperf.layerwise.layer_table import LayerCost, LayerTable
 from edgeperf.report.svg import Anchor, axes, document, text, write_whole
 from edgeperf.units import METRICS
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from edgeperf.errors import InvalidInput
-from edgeperf.layerwise.shares import LayerCost, LayerTable
+from edgeperf.layerwise.layer_table import LayerCost, LayerTable
 from edgeperf.report.layers_plot import BOTTOM, LEFT, TOP, write_layers_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
