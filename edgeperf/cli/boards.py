@@ -65,6 +65,7 @@ def profile(
     """Measure networks on a board over ssh, or on this machine; each finished measurement is kept at once."""
     from edgeperf.profilers import profile as measure
 
+    on_gpu = host_gpu(device, on_board=bool(board))
     summary = measure(
         models,
         device=device,
@@ -74,9 +75,25 @@ def profile(
         runtime=runtime,
         input_sizes=tuple(input_size or ()),
         resume=resume,
+        host_gpu=on_gpu,
     )
     note(f"{summary.finished} measured, {summary.failed} failed. Look at {summary.page}")
     typer.echo(summary.dataset)
+
+
+def host_gpu(device: str, *, on_board: bool) -> bool:
+    """Whether this machine's GPU is measured; says so where its CPU is, under a name that does not tell.
+
+    Raises:
+        InvalidInput: the name is that of a board or of a GPU that would not be measured.
+    """
+    from edgeperf.profilers.bench import HOST_CPU, uses_host_gpu
+    from edgeperf.profilers.naming import cpu_remark
+
+    found = uses_host_gpu(device, on_board=on_board, wanted=None)
+    if not (found or on_board or device == HOST_CPU):
+        note(cpu_remark(device))
+    return found
 
 
 def _row(name: str, metrics: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgeperf.cli.boards import host_gpu
 from edgeperf.cli.models import print_estimates
 from edgeperf.cli.networks import read, remarks, shape_text
 from edgeperf.cli.options import Declared, Device, InputSize, Json, Model, OutFolder, Resume
@@ -133,6 +134,7 @@ def operations(
     from edgeperf.profilers.blocks import BlockPlan
     from edgeperf.profilers.items import expand
 
+    on_gpu = host_gpu(device, on_board=board is not None)
     networks = [item.load()[0] for item in expand(models, tuple(input_size or ()))]
     fusion = EAGER_TRAINING if training else EAGER
     wanted = [
@@ -141,7 +143,14 @@ def operations(
     plan = replace(BlockPlan(), training=training, least_s=least_s)
     clocks = tuple(gpu_clock or ())
     table = profile_operations(
-        wanted, device=device, out=out, board=board, plan=plan, gpu_clocks_mhz=clocks, resume=resume
+        wanted,
+        device=device,
+        out=out,
+        board=board,
+        plan=plan,
+        gpu_clocks_mhz=clocks,
+        resume=resume,
+        host_gpu=on_gpu,
     )
     note(f"{len(read_measured(table)):,} operations measured; the column status tells of those that were not.")
     typer.echo(table)

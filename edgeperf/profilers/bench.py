@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgeperf.errors import BoardError, InvalidInput
-from edgeperf.profilers import nvml, runtimes, sensors, state
+from edgeperf.profilers import naming, runtimes, sensors, state
 from edgeperf.profilers.board import LEASE_S, Board, Facts, Job, OnPhase
 from edgeperf.profilers.runtimes import Runtime
 from edgeperf.profilers.sensors import Sensor
@@ -26,7 +26,6 @@ _CPU_ENV = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}
 """Keeps frameworks off a GPU that the host may have."""
 _GPU_ENV = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 """Frameworks take GPU memory as they need it, so that what NVML shows is the network's."""
-_TEGRA = Path("/etc/nv_tegra_release")
 _CLEAN_UP_S = 15.0
 
 
@@ -67,16 +66,21 @@ def uses_host_gpu(device: str, *, on_board: bool, wanted: bool | None) -> bool:
     """Whether networks run on this host's NVIDIA GPU: as `wanted`, else where there is one that can be measured.
 
     Raises:
-        InvalidInput: without a board, the device has the name of one; figures must not be filed under it.
+        InvalidInput: without a board, the device has the name of a board or of a GPU that would not be measured here;
+            figures must not be filed under it.
     """
     if on_board:
         return False
-    if device.startswith("jetson") and not _TEGRA.exists():
+    missing = naming.why_no_gpu()
+    on_gpu = wanted if wanted is not None else device != HOST_CPU and missing is None
+    why_cpu = None if on_gpu else missing or "a run on the CPU was asked for"
+    why_not = naming.why_not_here(device, why_cpu=why_cpu)
+    if why_not is not None:
         raise InvalidInput(
-            f"{device} is no name for this machine. Name the board with --board user@host, "
-            f"or measure this machine as --device {HOST_CPU}."
+            f"{device} is no name for this machine: {why_not}. Name the board with --board user@host, or measure this "
+            f"machine under another name: {HOST_CPU} for its CPU."
         )
-    return wanted if wanted is not None else device != HOST_CPU and nvml.why_missing() is None
+    return on_gpu
 
 
 def environment(env: Mapping[str, str] | None, *, host_gpu: bool, on_board: bool) -> dict[str, str]:
@@ -149,8 +153,8 @@ class Bench:
         """What must not change within a campaign: which machine it is, and its system; None = not known."""
         found, facts = self.facts.state, self.facts
         host = f"{facts.machine}, {facts.cores} cores, {facts.processor or 'unknown processor'}"
-        gpu = nvml.gpu_name() if self._access.host_gpu else None
-        machine = state.board_model(found) or (f"{host}, {gpu}" if gpu else host)
+        gpu = nvml.identity() if self._access.host_gpu else None
+        machine = state.board_model(found) or (f"{host}, {gpu[0]}" if gpu else host)
         return {"machine": machine, "system": state.os_release(found)}
 
     def _wait_for_turn(self, job: Job, on_phase: OnPhase | None) -> tuple[dict[str, Any], str]:

@@ -36,11 +36,12 @@ def why_missing() -> str | None:
     return None if with_power else "the GPU answers no power query through NVML"
 
 
-def gpu_name() -> str | None:
-    """What the host's first GPU is called; None where NVML does not say."""
+def identity() -> tuple[str, str] | None:
+    """Name and compute capability of the host's first GPU, as ``("NVIDIA L4", "8.9")``; None where NVML tells none."""
     try:
         with _first_gpu() as (pynvml, handle):
-            return str(pynvml.nvmlDeviceGetName(handle))
+            major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+            return str(pynvml.nvmlDeviceGetName(handle)), f"{major}.{minor}"
     except Exception:  # noqa: BLE001 - as in `why_missing`, which says why
         return None
 

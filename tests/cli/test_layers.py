@@ -116,9 +116,10 @@ def test_what_is_missing_is_said(edgeperf: Run, mobilenet_v2: Path, measured: Pa
         assert message in done.stderr
 
 
-def test_operations_of_this_machine_are_not_filed_under_a_board(edgeperf: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["jetson-nano", "Tesla T4"])
+def test_operations_of_this_machine_are_not_filed_under_a_board(edgeperf: Run, tmp_path: Path, device: str) -> None:
     model = "zoo:mobilenet-v1/MobileNet v1 0.25"
-    done = edgeperf("operations", model, "--device", "jetson-nano", "--count", "5", "--out", tmp_path)
+    done = edgeperf("operations", model, "--device", device, "--count", "5", "--out", tmp_path)
     assert done.returncode == 2
     assert "--board user@host" in done.stderr
 

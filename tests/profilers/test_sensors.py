@@ -47,6 +47,14 @@ class FakeNvml:
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
         return index
 
+    def nvmlDeviceGetName(self, _: int) -> str:  # noqa: N802
+        return "NVIDIA L4"
+
+    def nvmlDeviceGetCudaComputeCapability(self, _: int) -> tuple[int, int]:  # noqa: N802
+        if not self.with_power:
+            raise self.NVMLError("Not Supported")
+        return 8, 9
+
     def nvmlDeviceGetPowerUsage(self, _: int) -> int:  # noqa: N802
         if not self.with_power:
             raise self.NVMLError("Not Supported")
@@ -138,6 +146,12 @@ def test_a_gpu_is_read_through_nvml_with_its_energy_counter(fake_nvml: FakeNvml)
     assert energies[2] - energies[0] == 2440
     assert trace.readings[0].memory_mib == 2048
     assert fake_nvml.energy_mj > 1_000_000
+
+
+def test_a_gpu_says_which_one_it_is(fake_nvml: FakeNvml) -> None:
+    assert nvml.identity() == ("NVIDIA L4", "8.9")
+    fake_nvml.with_power = False
+    assert nvml.identity() is None
 
 
 def test_a_gpu_that_answers_no_power_query_is_told(fake_nvml: FakeNvml) -> None:
