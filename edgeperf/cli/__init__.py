@@ -48,6 +48,8 @@ def main() -> None:
     except EdgePerfError as error:
         print(f"edgeperf: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("edgeperf: interrupted; finished work is kept.", file=sys.stderr)  # noqa: T201
-        sys.exit(_INTERRUPTED)
+    except SystemExit as ended:
+        # Typer turns a KeyboardInterrupt into this exit code, without a word.
+        if ended.code == _INTERRUPTED:
+            print("edgeperf: interrupted; finished work is kept.", file=sys.stderr)  # noqa: T201
+        raise
