@@ -6,6 +6,7 @@ error with a message.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ _CPU_ENV = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}
 _GPU_ENV = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 """Frameworks take GPU memory as they need it, so that what NVML shows is the network's."""
 _CLEAN_UP_S = 15.0
+_SAID_AGAIN_S = 300.0
+_log = logging.getLogger(__name__)
+"""Where nobody sets up logging, Python writes warnings to standard error."""
 
 
 class GoneEachTime(BoardError):  # noqa: N818 - a state of the board, not only an error
@@ -160,30 +164,45 @@ class Bench:
     def _wait_for_turn(self, job: Job, on_phase: OnPhase | None) -> tuple[dict[str, Any], str]:
         """The recording and its place, once an agent whose host has died lets the board go."""
         patience_s = min(self._access.patience_s, LEASE_S + _CLEAN_UP_S)
-        return _patiently(lambda: self._board.measure(job, on_phase), BoardBusy, patience_s)
+        return _patiently(lambda: self._board.measure(job, on_phase), BoardBusy, patience_s, self._connection.name)
 
     def _survey(self) -> None:
         """Waits for the board and looks what it has."""
         access = self._access
-        self.facts: Facts = _patiently(self._board.prepare, BoardGone, access.patience_s)
+        self.facts: Facts = _patiently(self._board.prepare, BoardGone, access.patience_s, self._connection.name)
         self.runtime: Runtime = runtimes.choose(self.facts, access.runtime, python=self._connection.python)
         self.sensor: Sensor = sensors.choose(
             self.facts, root=access.root, period_ms=access.sample_period_ms, host_gpu=access.host_gpu
         )
 
 
-def _patiently(action: Callable[[], T], passing: type[BoardError], patience_s: float) -> T:
-    """What `action` returns once it no longer raises `passing`.
+def _patiently(action: Callable[[], T], passing: type[BoardError], patience_s: float, name: str) -> T:
+    """What `action` returns once it no longer raises `passing`; what is waited for is logged at once and now and then.
 
     Raises:
         BoardError: it still did after `patience_s`, or it raised something else.
     """
-    end, pause_s = time.monotonic() + patience_s, 2.0
+    begin, pause_s, said, said_at = time.monotonic(), 2.0, "", 0.0
+    since, until = (time.strftime("%H:%M:%S", time.localtime(time.time() + after)) for after in (0.0, patience_s))
     while True:
         try:
-            return action()
-        except passing:
-            if time.monotonic() + pause_s > end:
+            found = action()
+        except passing as problem:
+            now = time.monotonic()
+            if now + pause_s > begin + patience_s:
                 raise
+            why = _reason(problem)
+            if why != said or now > said_at + _SAID_AGAIN_S:
+                _log.warning("Waiting for %s since %s, until %s at the latest: %s", name, since, until, why)
+                said, said_at = why, now
+        else:
+            if said:
+                _log.warning("%s answers again.", name)
+            return found
         time.sleep(pause_s)
         pause_s = min(60.0, 1.5 * pause_s)
+
+
+def _reason(problem: BoardError) -> str:
+    """The last line that ssh or the agent wrote; the whole message where they wrote none."""
+    return (problem.stderr_tail.strip().splitlines() or [str(problem)])[-1]
