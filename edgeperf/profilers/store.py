@@ -58,21 +58,32 @@ class Finished:
 
 
 class Store:
-    """The folder of one campaign."""
+    """The folder of one campaign.
+
+    Raises:
+        InvalidInput: there can be no such folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("measurements", "raw", "networks"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        try:
+            for name in ("measurements", "raw", "networks"):
+                (folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise _unusable(folder, problem) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps other campaigns out of this folder.
 
         Raises:
-            InvalidInput: one is at work there.
+            InvalidInput: one is at work there, or nothing can be written.
         """
-        with (self.folder / ".lock").open("w") as handle:
+        try:
+            lock = (self.folder / ".lock").open("w")
+        except OSError as problem:
+            raise _unusable(self.folder, problem) from None
+        with lock as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -185,6 +196,13 @@ class Store:
 def network_file(name: str) -> str:
     """Path, in a campaign's folder, of the architecture of a model, or of the network with that key."""
     return f"networks/{file_name(name)}.json"
+
+
+def _unusable(folder: Path, problem: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{folder} cannot hold a campaign: {problem.strerror or problem}. Expected a folder that is there or can be "
+        "made, and can be written to: choose another --out."
+    )
 
 
 def _can_be_read_at(path: Path, input_size: int | None) -> bool:

@@ -85,3 +85,13 @@ def test_a_search_for_what_does_not_exist(edgeperf: Run, tmp_path: Path, option:
 
 def test_a_report_of_a_folder_without_a_search(edgeperf: Run, tmp_path: Path) -> None:
     assert str(tmp_path) in complaint(edgeperf, "report", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["operations", "profile"])
+@pytest.mark.parametrize("out", ["a file", "/proc/campaign"])
+def test_a_folder_for_measurements_that_cannot_be(edgeperf: Run, tmp_path: Path, command: str, out: str) -> None:
+    (tmp_path / "a file").touch()
+    model, path = "zoo:mobilenet-v1/MobileNet v1 0.25", tmp_path / out
+    message = complaint(edgeperf, command, model, "--device", "host-cpu", "--out", path)
+    assert f"{path} cannot hold a campaign" in message
+    assert "--out" in message
