@@ -37,7 +37,7 @@ from edgeperf.profilers.bench import Access, Bench, environment, uses_host_gpu
 from edgeperf.profilers.blocks import BlockPlan, BlockRun
 from edgeperf.profilers.progress import Bar, Progress
 from edgeperf.profilers.recipes import from_definition
-from edgeperf.profilers.store import Store, check_format, write_atomically
+from edgeperf.profilers.store import Store, operation_rows, write_atomically
 
 Tell = Callable[[Progress], None]
 PER_JOB = 20
@@ -196,9 +196,7 @@ def _save(store: Store, found: Sequence[OperationMeasurement], plan: BlockPlan) 
 
 def _rows(store: Store) -> Iterator[dict[str, Any]]:
     for path in sorted((store.folder / "measurements").glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        check_format(path, content["format"], FORMAT)
-        yield from content["rows"]
+        yield from operation_rows(path, FORMAT)
 
 
 def _write_table(store: Store) -> Path:

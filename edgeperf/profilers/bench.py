@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgeperf.errors import BoardError, InvalidInput
-from edgeperf.profilers import naming, runtimes, sensors, state
+from edgeperf.profilers import naming, nvml, runtimes, sensors, state
 from edgeperf.profilers.board import LEASE_S, Board, Facts, Job, OnPhase
 from edgeperf.profilers.runtimes import Runtime
 from edgeperf.profilers.sensors import Sensor

@@ -18,6 +18,7 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,6 +33,7 @@ from edgeperf.records import Device, Gpu, Measurement, Plan
 
 FORMAT = 1
 """Version of the files in `measurements` and `raw`. 1: first version."""
+_REPEATED = "its measurements will be repeated"
 
 
 _NOTED_LATER = frozenset({"env"})
@@ -96,7 +98,7 @@ class Store:
         """Notes what is asked for, or checks that it is what was begun.
 
         Raises:
-            InvalidInput: there are measurements, but `resume` is not set.
+            InvalidInput: there are measurements, but `resume` is not set; or what was begun cannot be read.
             IncompatibleData: what was begun is something else.
         """
         path, asked = self.folder / "campaign.json", json.loads(json.dumps(asked))
@@ -107,8 +109,9 @@ class Store:
             )
         measured_by: Mapping[str, str] = {}
         if count and path.exists():
-            begun = json.loads(path.read_text(encoding="utf-8"))
-            measured_by = begun.get("measured_by", {})
+            with _readable(path, "what was asked for before is not compared then, so ask for the same"):
+                begun = _json_object(path)
+                measured_by = dict(begun.get("measured_by", {}))
             for name, value in asked.items():
                 if name in begun or name not in _NOTED_LATER:
                     self._check(name, begun.get(name), value, "Ask for the same")
@@ -142,12 +145,20 @@ class Store:
         return frozenset(done.key for done in self.finished() if done.measurement.status != "gone")
 
     def finished(self) -> Iterator[Finished]:
-        """All measurements, by key."""
+        """All measurements, by key.
+
+        Raises:
+            InvalidInput: a file is damaged.
+        """
         for path in sorted((self.folder / "measurements").glob("*.json")):
             yield _finished(path)
 
     def get(self, key: str) -> Finished | None:
-        """One measurement; None where it is not finished, or its board had vanished."""
+        """One measurement; None where it is not finished, or its board had vanished.
+
+        Raises:
+            InvalidInput: its file is damaged.
+        """
         path = self.folder / "measurements" / f"{key}.json"
         if not path.exists():
             return None
@@ -184,13 +195,17 @@ class Store:
         write_atomically(self.folder / "measurements" / f"{done.key}.json", json.dumps(row, indent=1).encode())
 
     def recording(self, key: str) -> tuple[Mapping[str, Any], Sensor] | None:
-        """The recording of a finished measurement and the sensor that it was made with; None where none was kept."""
+        """The recording of a finished measurement and the sensor that it was made with; None where none was kept.
+
+        Raises:
+            InvalidInput: its file is damaged.
+        """
         path = self.folder / "raw" / f"{key}.json.gz"
         if not path.exists():
             return None
-        with gzip.open(path) as stream:
+        with _readable(path, "its labels stay, and its traces are lost"), gzip.open(path) as stream:
             raw = json.load(stream)
-        return raw["recording"], Sensor(**raw["sensor"])
+            return raw["recording"], Sensor(**raw["sensor"])
 
 
 def network_file(name: str) -> str:
@@ -213,38 +228,70 @@ def _can_be_read_at(path: Path, input_size: int | None) -> bool:
     return True
 
 
-def check_format(path: Path, written: int, known: int) -> None:
-    """Refuses a file that says more than this release understands.
-
-    Raises:
-        IncompatibleData: its format is newer.
-    """
-    if written > known:
-        raise IncompatibleData(
-            f"{path} has the format {written}; this edgeperf reads formats up to {known}. Update edgeperf, or choose "
-            "another --out."
+def _finished(path: Path) -> Finished:
+    row = _known_object(path, FORMAT)
+    with _readable(path, _REPEATED):
+        measurement = row["measurement"]
+        gpu = measurement["device"]["gpu"]
+        device = Device(**{**measurement["device"], "gpu": Gpu(**gpu) if gpu else None})
+        known = {
+            **measurement,
+            "device": device,
+            "plan": Plan(**measurement["plan"]),
+            "warnings": tuple(measurement["warnings"]),
+        }
+        return Finished(
+            key=path.stem,
+            model=row["model"],
+            family=row["family"],
+            input_size=row["input_size"],
+            measurement=Measurement(**known),
         )
 
 
-def _finished(path: Path) -> Finished:
-    row = json.loads(path.read_text(encoding="utf-8"))
-    check_format(path, row["format"], FORMAT)
-    measurement = row["measurement"]
-    gpu = measurement["device"]["gpu"]
-    device = Device(**{**measurement["device"], "gpu": Gpu(**gpu) if gpu else None})
-    known = {
-        **measurement,
-        "device": device,
-        "plan": Plan(**measurement["plan"]),
-        "warnings": tuple(measurement["warnings"]),
-    }
-    return Finished(
-        key=path.stem,
-        model=row["model"],
-        family=row["family"],
-        input_size=row["input_size"],
-        measurement=Measurement(**known),
-    )
+def operation_rows(path: Path, known_format: int) -> list[dict[str, Any]]:
+    """The rows in one file of measured operations, each with its key, status and batch size.
+
+    Raises:
+        InvalidInput: the file is damaged.
+        IncompatibleData: its format is newer than the known one.
+    """
+    content = _known_object(path, known_format)
+    with _readable(path, _REPEATED):
+        rows: list[dict[str, Any]] = content["rows"]
+        for row in rows:
+            str(row["key"]), str(row["status"]), int(row["batch_size"])
+        return rows
+
+
+def _known_object(path: Path, known_format: int) -> dict[str, Any]:
+    with _readable(path, _REPEATED):
+        found = _json_object(path)
+        written = int(found["format"])
+    if written > known_format:
+        raise IncompatibleData(
+            f"{path} has the format {written}; this edgeperf reads formats up to {known_format}. Update edgeperf, or "
+            "choose another --out."
+        )
+    return found
+
+
+@contextmanager
+def _readable(path: Path, then: str) -> Iterator[None]:
+    """Makes one message of whatever a damaged file leads to in the block; `then` follows "delete it"."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zlib.error) as problem:
+        raise InvalidInput(
+            f"{path} cannot be read ({type(problem).__name__}: {problem}). If it is damaged, delete it: {then}."
+        ) from None
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise TypeError(f"{type(found).__name__} instead of an object")
+    return found
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -205,6 +205,18 @@ def test_rows_of_a_newer_format_are_refused(bench: list[Any], tmp_path: Path):
         profiled([relu(), convolution()], tmp_path, resume=True)
 
 
+@pytest.mark.parametrize("content", ["{", "", "[]", "{}", '{"rows": [{"key": "relu-1"}]}'])
+def test_a_damaged_file_is_named_and_repeated_once_it_is_deleted(bench: list[Any], tmp_path: Path, content: str):
+    profiled([relu(), convolution()], tmp_path)
+    (damaged,) = (tmp_path / "measurements").iterdir()
+    damaged.write_text(content)
+    with pytest.raises(InvalidInput, match=rf"{damaged} cannot be read .*delete it: its measurements will be repeated"):
+        profiled([relu(), convolution()], tmp_path, resume=True)
+    damaged.unlink()
+    assert len(read_measured(profiled([relu(), convolution()], tmp_path, resume=True))) == 2
+    assert len(bench) == 2
+
+
 def test_smaller_batches_come_first_and_larger_ones_are_skipped_after_a_failure(bench: list[Any], tmp_path: Path):
     path = profiled([tanh(4), tanh(1), tanh(2), replace(relu(), batch_size=4)], tmp_path)
     assert [(job["batch_size"], len(job["operations"])) for job in bench] == [(1, 1), (2, 1), (4, 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -110,6 +111,39 @@ def test_a_measurement_survives_its_file(campaign: Path, tmp_path: Path) -> None
     Store(tmp_path).save(done)
     assert list(Store(tmp_path).finished()) == [done]
     assert [path.name for path in (tmp_path / "measurements").iterdir()] == [f"{KEY}.json"]
+
+
+@pytest.mark.parametrize("content", ["{", "", "[]", '{"format": 1}', "\0\xff"])
+@pytest.mark.parametrize("name", ["measurements/{}.json", "raw/{}.json.gz"])
+def test_a_damaged_file_is_named_and_its_removal_is_enough(
+    campaign: Path, tmp_path: Path, name: str, content: str
+) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(campaign, out)
+    damaged = out / name.format(KEY)
+    damaged.write_text(content)
+
+    def again() -> None:
+        profile(MODEL, device="host-cpu", out=out, plan=PLAN, input_sizes=[32], resume=True, progress=ignore)
+
+    with pytest.raises(InvalidInput, match=rf"{KEY}.* cannot be read .*delete it"):
+        again()
+    if name.startswith("raw"):
+        damaged.unlink()
+        again()
+
+
+@pytest.mark.parametrize("content", ["{", "", "[]"])
+def test_a_damaged_note_of_what_was_asked_for_is_named(campaign: Path, tmp_path: Path, content: str) -> None:
+    (done,) = Store(campaign).finished()
+    store = Store(tmp_path)
+    store.save(done)
+    asked = {"device": "host-cpu"}
+    (tmp_path / "campaign.json").write_text(content)
+    with pytest.raises(InvalidInput, match=r"campaign\.json cannot be read .*delete it"):
+        store.agree(asked, resume=True)
+    (tmp_path / "campaign.json").unlink()
+    store.agree(asked, resume=True)
 
 
 def test_a_network_whose_layers_name_sizes_is_kept_once_per_size(tmp_path: Path) -> None:
