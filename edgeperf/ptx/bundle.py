@@ -13,7 +13,6 @@ import lzma
 import os
 import struct
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -216,11 +215,10 @@ def write_bundle(bundle: Bundle, path: str | os.PathLike[str]) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        temporary = Path(file.name)
-        file.write(lzma.compress(buffer.getvalue(), format=lzma.FORMAT_XZ))
+    partial = path.with_name(f"{path.name}.partial")
     try:
-        temporary.replace(path)
+        partial.write_bytes(lzma.compress(buffer.getvalue(), format=lzma.FORMAT_XZ))
+        partial.replace(path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise

@@ -51,6 +51,12 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.tar.xz", "net-sm53.tar.xz"]
 
 
+def test_a_bundle_may_be_read_by_whom_a_plain_file_may(tmp_path: Path) -> None:
+    write_bundle(BUNDLE, tmp_path / "net-sm53.tar.xz")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "net-sm53.tar.xz").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_totals_count_every_launch_and_list_what_is_not_counted() -> None:
     found = count_bundle(BUNDLE)
     once = count_bundle(Bundle(network="one", texts={"a.ptx": TEXT}, launches=LaunchList(launches=LAUNCHES[:1])))
