@@ -17,7 +17,7 @@ import fcntl
 import gzip
 import json
 import os
-import tempfile
+import uuid
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -296,13 +296,14 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes the whole file or nothing, and does not return before it would survive a power cut."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    # Not by `tempfile`, whose files are their owner's alone: who may read the folder may read what is in it.
+    partial = path.with_name(f".part-{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with partial.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).replace(path)
+        partial.replace(path)
     except BaseException:
-        Path(temporary).unlink()
+        partial.unlink(missing_ok=True)
         raise

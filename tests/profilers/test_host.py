@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from edgeperf.profilers.campaign import rederive
 from edgeperf.profilers.items import expand
 from edgeperf.profilers.progress import Progress
 from edgeperf.profilers.recipes import to_config
-from edgeperf.profilers.store import Finished, Store
+from edgeperf.profilers.store import Finished, Store, write_atomically
 from edgeperf.records import Device, Measurement, Plan
 
 MODEL = ["zoo:mobilenet-v1/MobileNet v1 0.25"]
@@ -104,6 +105,25 @@ def test_this_machine_is_not_filed_under_the_name_of_a_board(tmp_path: Path) -> 
 def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
     with Store(tmp_path).locked(), pytest.raises(InvalidInput, match="Another campaign"), Store(tmp_path).locked():
         pass
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_files_may_be_read_by_whom_the_umask_lets(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "rows.csv", b"a,b\n")
+    finally:
+        os.umask(before)
+    (path,) = tmp_path.iterdir()
+    assert (path.name, path.read_bytes()) == ("rows.csv", b"a,b\n")
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv" / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"rows\.csv"):
+        write_atomically(tmp_path / "rows.csv", b"a,b\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 
 
 def test_a_measurement_survives_its_file(campaign: Path, tmp_path: Path) -> None:
