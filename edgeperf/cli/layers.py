@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +17,11 @@ from edgeperf.errors import InvalidInput
 from edgeperf.units import METRICS, significant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from edgeperf.layerwise.hints import SlowLayer
     from edgeperf.layerwise.layer_table import LayerCost, LayerTable
+    from edgeperf.layerwise.operations import Operation
     from edgeperf.layerwise.sweeps import ClockCost
     from edgeperf.layerwise.validation import Score
     from edgeperf.records import Layer, Network
@@ -127,7 +130,6 @@ def operations(
     resume: Resume = False,
 ) -> None:
     """Measure the operations of networks one by one, for `edgeperf layers --operations`."""
-    from edgeperf.layerwise.measurements import read_measured
     from edgeperf.layerwise.measuring import profile_operations
     from edgeperf.layerwise.sampling import sample
     from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING
@@ -138,10 +140,12 @@ def operations(
     networks = [item.load()[0] for item in expand(models, tuple(input_size or ()))]
     fusion = EAGER_TRAINING if training else EAGER
     wanted = [
-        op for size in batch_size or (1,) for op in sample(networks, count, batch_size=size, fusion=fusion, seed=seed)
+        op
+        for size in dict.fromkeys(batch_size or (1,))
+        for op in sample(networks, count, batch_size=size, fusion=fusion, seed=seed)
     ]
     plan = replace(BlockPlan(), training=training, least_s=least_s)
-    clocks = tuple(gpu_clock or ())
+    clocks = tuple(dict.fromkeys(gpu_clock or ()))
     table = profile_operations(
         wanted,
         device=device,
@@ -152,8 +156,18 @@ def operations(
         resume=resume,
         host_gpu=on_gpu,
     )
-    note(f"{len(read_measured(table)):,} operations measured; the column status tells of those that were not.")
+    measured = _measured(table, wanted)
+    note(f"{measured:,} of {len(wanted):,} operations measured; the column status tells of the others.")
     typer.echo(table)
+
+
+def _measured(table: Path, wanted: Sequence[Operation]) -> int:
+    """How many of the wanted operations were measured, at whatever clock."""
+    from edgeperf.layerwise.measurements import read_measured
+    from edgeperf.layerwise.operations import COLUMNS
+
+    measured = set(read_measured(table)[list(COLUMNS)].itertuples(index=False, name=None))
+    return sum(astuple(op) in measured for op in wanted)
 
 
 def _print_layers(network: Network, found: _Found, plot: Path | None, *, json: bool) -> None:

@@ -124,6 +124,15 @@ def test_operations_of_this_machine_are_not_filed_under_a_board(edgeperf: Run, t
     assert "--board user@host" in done.stderr
 
 
+def test_operations_are_counted_once_and_only_those_that_were_asked_for(edgeperf: Run, tmp_path: Path) -> None:
+    wanted = ("--device", "host-cpu", "--least-s", "0", "--out", tmp_path)
+    first = edgeperf("operations", "zoo:mobilenet-v1/MobileNet v1 0.25", *wanted, "--count", "5")
+    assert "5 of 5 operations measured" in first.stderr
+    twice = ("--batch-size", "1", "--batch-size", "1", "--resume", "--count", "2")
+    again = edgeperf("operations", "zoo:resnet/ResNet-18", *wanted, *twice)
+    assert "2 of 2 operations measured" in again.stderr, again.stderr
+
+
 @pytest.mark.slow
 def test_operations_are_measured_and_predict_a_network(edgeperf: Run, mobilenet_v2: Path, tmp_path: Path) -> None:
     model = "zoo:mobilenet-v1/MobileNet v1 0.25"
