@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -131,8 +132,8 @@ def operations(
 ) -> None:
     """Measure the operations of networks one by one, for `edgeperf layers --operations`."""
     from edgeperf.layerwise.measuring import profile_operations
-    from edgeperf.layerwise.sampling import sample
-    from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING
+    from edgeperf.layerwise.sampling import can_stand_alone, sample
+    from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING, workloads
     from edgeperf.profilers.blocks import BlockPlan
     from edgeperf.profilers.items import expand
 
@@ -144,6 +145,10 @@ def operations(
         for size in dict.fromkeys(batch_size or (1,))
         for op in sample(networks, count, batch_size=size, fusion=fusion, seed=seed)
     ]
+    left_out = Counter(op.kind for op in workloads(networks, fusion=fusion) if not can_stand_alone(op))
+    if left_out:
+        kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(left_out.items()))
+        note(f"{left_out.total():,} operation(s) left out that cannot be measured alone: {kinds}.")
     plan = replace(BlockPlan(), training=training, least_s=least_s)
     clocks = tuple(dict.fromkeys(gpu_clock or ()))
     table = profile_operations(

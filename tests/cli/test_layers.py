@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,12 +126,26 @@ def test_operations_of_this_machine_are_not_filed_under_a_board(edgeperf: Run, t
 
 
 def test_operations_are_counted_once_and_only_those_that_were_asked_for(edgeperf: Run, tmp_path: Path) -> None:
-    wanted = ("--device", "host-cpu", "--least-s", "0", "--out", tmp_path)
+    wanted = ("--device", "host-cpu", "--least-s", "0", "--input-size", "32", "--out", tmp_path)
     first = edgeperf("operations", "zoo:mobilenet-v1/MobileNet v1 0.25", *wanted, "--count", "5")
     assert "5 of 5 operations measured" in first.stderr
     twice = ("--batch-size", "1", "--batch-size", "1", "--resume", "--count", "2")
     again = edgeperf("operations", "zoo:resnet/ResNet-18", *wanted, *twice)
     assert "2 of 2 operations measured" in again.stderr, again.stderr
+
+
+def test_operations_that_cannot_be_measured_alone_are_told(edgeperf: Run, tmp_path: Path) -> None:
+    layers: list[dict[str, Any]] = [
+        {"class_name": "InputLayer", "config": {"name": "signal", "batch_shape": [None, 32, 4]}},
+        {"class_name": "Conv1D", "config": {"name": "one", "filters": 8, "kernel_size": [3]}},
+        {"class_name": "Conv1D", "config": {"name": "two", "filters": 8, "kernel_size": [3]}},
+        {"class_name": "ReLU", "config": {"name": "relu"}},
+    ]
+    model = tmp_path / "signal.json"
+    model.write_text(json.dumps({"class_name": "Sequential", "config": {"name": "signal", "layers": layers}}))
+    wanted = ("--device", "host-cpu", "--least-s", "0", "--count", "2", "--out", tmp_path / "out")
+    told = edgeperf("operations", model, *wanted).stderr
+    assert "2 operation(s) left out that cannot be measured alone: Conv1D (2)." in told
 
 
 @pytest.mark.slow
