@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgeperf.errors import InvalidInput
 from edgeperf.ptx.offload import Decision, Link, Task, curve
-from edgeperf.report.svg import document
+from edgeperf.report.svg import document, write_whole
 from edgeperf.units import METRICS
 
 WIDTH, HEIGHT = 720, 300
@@ -27,7 +27,7 @@ def write_offload_plot(
         `path`.
 
     Raises:
-        InvalidInput: the range of bandwidths is empty.
+        InvalidInput: the range of bandwidths is empty, or no file can be written there.
     """
     if not 0 < lowest_mbit_s < highest_mbit_s:
         raise InvalidInput(f"Expected 0 < lowest < highest bandwidth, not {lowest_mbit_s} and {highest_mbit_s} Mbit/s.")
@@ -40,8 +40,7 @@ def write_offload_plot(
     turns = (points[0].faster_from_mbit_s, points[0].cheaper_from_mbit_s)
     marks = [_turn(turn, points, HEIGHT * place) for place, turn in enumerate(turns)]
     title = "Local or offloaded, over bandwidth"
-    path.write_text(document((*panels, *marks), title=title, width=WIDTH, height=2 * HEIGHT), encoding="utf-8")
-    return path
+    return write_whole(path, document((*panels, *marks), title=title, width=WIDTH, height=2 * HEIGHT))
 
 
 def _across(bandwidth: float, points: Sequence[Decision]) -> float:

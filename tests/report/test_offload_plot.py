@@ -39,3 +39,12 @@ def test_where_nothing_turns_it_says_so(tmp_path: Path) -> None:
 def test_an_empty_range_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="lowest"):
         write_offload_plot(TASK, LINK, tmp_path / "plot.svg", lowest_mbit_s=5, highest_mbit_s=5)
+
+
+def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"Cannot write .*plot\.svg"):
+        write_offload_plot(TASK, LINK, tmp_path / "nowhere" / "plot.svg")
+    (tmp_path / "plot.svg").mkdir()
+    with pytest.raises(InvalidInput, match=r"Cannot write .*plot\.svg"):
+        write_offload_plot(TASK, LINK, tmp_path / "plot.svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["plot.svg"]
