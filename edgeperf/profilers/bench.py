@@ -70,9 +70,14 @@ def uses_host_gpu(device: str, *, on_board: bool, wanted: bool | None) -> bool:
     """Whether networks run on this host's NVIDIA GPU: as `wanted`, else where there is one that can be measured.
 
     Raises:
-        InvalidInput: without a board, the device has the name of a board or of a GPU that would not be measured here;
-            figures must not be filed under it.
+        InvalidInput: the device has no name; or without a board, that of a board or of a GPU that would not be measured
+            here, and figures must not be filed under it.
     """
+    if not device.strip():
+        raise InvalidInput(
+            f"{device!r} is no name for a device. Expected what its figures are to be filed under: for this machine's "
+            f"CPU {HOST_CPU}, for a board its name in `edgeperf devices`, or a name of your own."
+        )
     if on_board:
         return False
     missing = naming.why_no_gpu()

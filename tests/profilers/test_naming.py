@@ -28,6 +28,13 @@ def asked(device: str, *, wanted: bool | None = None, on_board: bool = False) ->
     return uses_host_gpu(device, on_board=on_board, wanted=wanted)
 
 
+@pytest.mark.parametrize("device", ["", "  ", "\t"])
+@pytest.mark.parametrize("on_board", [True, False])
+def test_a_device_needs_a_name(device: str, on_board: bool) -> None:
+    with pytest.raises(InvalidInput, match="is no name for a device"):
+        asked(device, on_board=on_board)
+
+
 @pytest.mark.parametrize("device", ["a100-40gb", "Tesla P4", "2080ti"])
 def test_a_cpu_is_not_filed_under_the_name_of_a_gpu(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     machine(monkeypatch, missing="NVML does not start")
