@@ -5,6 +5,7 @@ A metric's name carries its unit and is the same as column, record field, comman
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from edgeperf.errors import InvalidInput
@@ -48,11 +49,16 @@ def significant(value: float, digits: int) -> str:
     '1,235'
     >>> significant(0.012345, 3)
     '0.0123'
+    >>> significant(0.101, 3), significant(9.7, 3), significant(0.09996, 3)
+    ('0.101', '9.70', '0.100')
     """
     if value == 0:
         return "0"
-    magnitude = len(f"{abs(value):.0f}") if abs(value) >= 1 else -(len(f"{1 / abs(value):.0f}") - 1)
-    return f"{value:,.{max(0, digits - magnitude)}f}"
+    if not math.isfinite(value):
+        return str(value)
+    # The exponent after rounding, which may carry into another digit.
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
 METRICS: dict[str, Metric] = {
