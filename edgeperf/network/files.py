@@ -103,11 +103,16 @@ def _archived_config(file: BinaryIO, name: str) -> bytes:
 
 
 def _check_directory(file: BinaryIO) -> None:
-    """Refuses archives whose table of contents alone would take long to read."""
+    """Refuses archives without a table of contents, or with one that alone would take long to read."""
     size = file.seek(0, 2)
     file.seek(max(size - 65557, 0))
     tail = file.read()
     end = tail.rfind(b"PK\x05\x06")
+    if end < 0:
+        raise InvalidInput(
+            "it is damaged or incomplete: an archive ends with a table of contents, and it has none. Copy or download "
+            "it again, or save the model again with Keras."
+        )
     claimed = int.from_bytes(tail[end + 12 : end + 16], "little")
     if claimed > MAX_DIRECTORY_BYTES:
         raise InvalidInput(f"its table of contents has {claimed} bytes, expected {MAX_DIRECTORY_BYTES} at most.")

@@ -354,3 +354,12 @@ def test_the_worst_files_end_within_5_seconds_and_1_gb(tmp_path):
         )
         assert done.returncode == 0, (name, done.stderr[-500:])
         assert float(done.stderr.split()[-1]) < 5, name
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_an_archive_that_is_cut_off_is_said_to_be_incomplete(tmp_path, share):
+    whole = archive(json.dumps(_model(_input(), _conv())).encode())
+    path = tmp_path / "cut.keras"
+    path.write_bytes(whole[: int(share * len(whole)) - 22])
+    with pytest.raises(InvalidInput, match=r"^cut\.keras: it is damaged or incomplete.*again"):
+        read_network(path)
