@@ -37,6 +37,9 @@ _ARCHIVE_ERRORS: Final = (
 )
 _ARCHIVE_STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 EXPECTED: Final = "Expected a .keras, .h5, .onnx file or the JSON of model.to_json()."
+CLOSED_ON_READING: Final = "Give height and width with --input-size PIXELS, or in Python with input_size=(H, W)"
+CLOSED_IN_THE_MODEL: Final = "Only height and width of an image can be given on reading: fix the others in the model"
+"""What to do about open sizes of an input."""
 
 
 def keras_config(path: Path) -> Mapping[str, Any] | None:

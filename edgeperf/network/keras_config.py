@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from edgeperf.errors import InvalidInput, UnsupportedLayer
 from edgeperf.network.assemble import Assembler, Tensor
+from edgeperf.network.files import CLOSED_IN_THE_MODEL, CLOSED_ON_READING
 from edgeperf.network.graph import PendingCall, ordered
 from edgeperf.network.keras_layers import (
     GRAPHS,
@@ -184,7 +185,9 @@ class _Reader:
         if self._input_size is not None and len(shape) == len(self._input_size) + 1:
             shape = (shape[0], *self._input_size) if self._channels_first else (*self._input_size, shape[-1])
         if any(size is None for size in shape):
-            raise InvalidInput(f"The input {name!r} has open sizes: {shape}. Pass input_size to close them.")
+            channels = shape[0] if self._channels_first else shape[-1]
+            advice = CLOSED_ON_READING if len(shape) == 3 and channels is not None else CLOSED_IN_THE_MODEL
+            raise InvalidInput(f"The input {name!r} has open sizes: {shape}. {advice}.")
         self._inputs.append(name)
         return self._assembler.configured(name, "InputLayer", {"shape": shape}, ())
 

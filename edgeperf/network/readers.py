@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeperf.errors import InvalidInput, UnsupportedLayer
+from edgeperf.errors import InvalidInput
 from edgeperf.network.assemble import Assembler
 from edgeperf.network.files import EXPECTED, keras_config, parsed
 from edgeperf.network.keras_config import network_from_config
@@ -45,24 +45,14 @@ def read_network(
         path = Path(source)
         name, file, model = path.stem, path.name, keras_config(path)
         if model is None:
-            return _from_onnx(path, size, declared, assembler)
+            from edgeperf.network.onnx import network_from_onnx
+
+            return network_from_onnx(path, input_size=size, declared=declared, assembler=assembler)
     elif callable(getattr(source, "to_json", None)):
         model = parsed(_serialised(source), "The model")
     else:
         raise InvalidInput(f"A model was expected, got {type(source).__name__}. {EXPECTED}")
     return network_from_config(model, name=name, input_size=size, declared=declared, file=file, assembler=assembler)
-
-
-def _from_onnx(path: Path, size: Shape | None, declared: Declarations | None, assembler: Assembler | None) -> Network:
-    """The network of a file that is none of Keras."""
-    from edgeperf.network.onnx import network_from_onnx
-
-    try:
-        return network_from_onnx(path, input_size=size, declared=declared, assembler=assembler)
-    except UnsupportedLayer:
-        raise
-    except InvalidInput as error:
-        raise InvalidInput(f"{error} {EXPECTED}") from None
 
 
 def _serialised(model: Any) -> str:

@@ -273,9 +273,20 @@ def test_open_sizes_are_closed_by_input_size(tmp_path):
 
     node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])
     path = _written(tmp_path, onnx_bytes([node], ("N", 3, "H", "W"), {"w": floats(4, 3, 3, 3)}))
-    with pytest.raises(InvalidInput, match="input_size"):
+    with pytest.raises(InvalidInput, match="--input-size PIXELS, or in Python with input_size=") as caught:
         read_network(path)
+    assert "neither" not in str(caught.value)
+    assert "Expected" not in str(caught.value)
     assert read_network(path, input_size=(33, 65)).layers[-1].output_shape == (16, 32, 4)
+
+
+def test_open_channels_are_for_the_model_to_fix(tmp_path):
+    from onnx import helper
+
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    path = _written(tmp_path, onnx_bytes([node], (1, "C", 32, 32), {"w": floats(4, 3, 3, 3)}))
+    with pytest.raises(InvalidInput, match="fix the others in the model"):
+        read_network(path)
 
 
 def test_unknown_operators_are_listed_at_once_and_can_be_declared(tmp_path):

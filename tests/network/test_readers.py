@@ -130,6 +130,21 @@ def test_input_size_must_be_a_size(model, size):
         read_network(model, input_size=size)
 
 
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [
+        ((None, None, 3), "--input-size PIXELS, or in Python with input_size="),
+        ((8, 8, None), "fix the others in the model"),
+        ((None,), "fix the others in the model"),
+    ],
+)
+def test_open_sizes_are_told_with_who_can_close_them(shape, advice):
+    image = {"class_name": "InputLayer", "config": {"name": "i", "batch_shape": [None, *shape]}}
+    layers = [image, {"class_name": "ReLU", "config": {"name": "r"}}]
+    with pytest.raises(InvalidInput, match=advice):
+        read_network({"class_name": "Sequential", "config": {"name": "m", "layers": layers}})
+
+
 def test_old_keras_2_json_is_read():
     """As Keras 2.3 writes it: no module names, nodes as nested lists, the input shape in the first layer."""
     conv = {"name": "c", "batch_input_shape": [None, 8, 8, 3], "filters": 4, "kernel_size": [3, 3], "padding": "same"}

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from edgeperf.errors import InvalidInput, UnsupportedLayer
 from edgeperf.network.assemble import Assembler, Tensor
+from edgeperf.network.files import CLOSED_IN_THE_MODEL, CLOSED_ON_READING, EXPECTED
 from edgeperf.network.keras_layers import Declarations, declaration
 from edgeperf.network.onnx.folding import FOLDABLE, fold, integers
 from edgeperf.network.onnx.layout import expected_layouts
@@ -28,6 +29,8 @@ from edgeperf.records import Network, Shape
 
 _RULES: Final = {**WINDOWS, **POINTWISE, **MOVING}
 _CONSTANT_LIKE: Final = frozenset({"Constant", "Shape", "Size"})
+
+_BROKEN: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 MAX_FOLDED: Final = 500_000
 """Elements of all constants that are computed while a file is read; shape arithmetic of real graphs takes thousands."""
@@ -60,6 +63,12 @@ def network_from_onnx(
     """
     try:
         graph = _parsed(path)
+    except _BROKEN as error:
+        raise InvalidInput(
+            f"{path.name} is neither a Keras model (archive, HDF5, JSON) nor a readable ONNX file: {_detail(error)}. "
+            f"{EXPECTED}"
+        ) from error
+    try:
         reader = _Reader(graph, input_size, declared or {}, assembler or Assembler())
         offenders = tuple(reader.offenders())
         if offenders:
@@ -67,15 +76,14 @@ def network_from_onnx(
         return reader.network(path.stem)
     except UnsupportedLayer:
         raise
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"{path.name} is neither a Keras model (archive, HDF5, JSON) nor a readable ONNX file: {error}."
-        ) from None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
-        detail = f"{type(error).__name__}: {str(error)[:200]}"
-        raise InvalidInput(
-            f"{path.name} is neither a Keras model (archive, HDF5, JSON) nor a well-formed ONNX file ({detail})."
-        ) from error
+    except _BROKEN as error:
+        raise InvalidInput(f"{path.name}, read as ONNX, cannot be used: {_detail(error)}.") from error
+
+
+def _detail(error: Exception) -> str:
+    """What is wrong with a file, without a full stop."""
+    own = isinstance(error, InvalidInput)
+    return str(error).rstrip(".") if own else f"it is malformed ({type(error).__name__}: {str(error)[:200]})"
 
 
 def _parsed(path: Path) -> OnnxGraph:
@@ -83,7 +91,10 @@ def _parsed(path: Path) -> OnnxGraph:
         if not file.read(1):
             raise InvalidInput("it is empty")
         # Mapped, so that only pages with structure are read; the map closes with its last reader.
-        return parse_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        graph = parse_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+    if not graph.nodes:  # as of other files whose bytes happen to pass for fields
+        raise InvalidInput("it holds no operators")
+    return graph
 
 
 class _Reader:
@@ -140,7 +151,9 @@ class _Reader:
         if self._input_size is not None and len(shape) == 4:
             shape[spatial] = self._input_size
         if any(size is None for size in shape):
-            raise InvalidInput(f"the input {name!r} has open sizes {sizes}; pass input_size to close them")
+            channels = shape[1 if first else -1]
+            advice = CLOSED_ON_READING if len(shape) == 4 and channels is not None else CLOSED_IN_THE_MODEL
+            raise InvalidInput(f"the input {name!r} has open sizes: {sizes}. {advice}")
         closed = tuple(size for size in shape if size is not None)
         config = {"shape": recorded(closed, first)}
         (tensor,) = self._assembler.configured(self._unused(name), "InputLayer", config, ())
