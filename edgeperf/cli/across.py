@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from edgeperf.cli.networks import read
 from edgeperf.cli.options import Device, InputSize, Json, Model
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
@@ -35,9 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def compare(model: Model, devices: DeviceList, input_size: InputSize = None, json: Json = False) -> None:
     """One table over devices that tells predicted numbers from extrapolated ones."""
-    from edgeperf.network import read_network
-
-    network = read_network(model, input_size=input_size)
+    network = read(model, input_size)
     rows = _compared(network, devices)
     if json:
         print_json({"network": network.name, "rows": [asdict(row) for row in rows]})
@@ -58,11 +57,10 @@ def choose(
     json: Json = False,
 ) -> None:
     """Devices in the order in which they keep within limits."""
-    from edgeperf.network import read_network
     from edgeperf.ptx.choice import rank_devices
 
     limits, prices = _numbers(limit, "--limit"), _numbers(price or (), "--price")
-    network = read_network(model, input_size=input_size)
+    network = read(model, input_size)
     choices = rank_devices(_compared(network, devices), limits=limits, prices=prices, prefer=prefer)
     if json:
         print_json({"network": network.name, "choices": [asdict(choice) for choice in choices]})
@@ -91,10 +89,9 @@ def offload(
     json: Json = False,
 ) -> None:
     """Run a network on the device or send its input to a server: which is faster, which costs less energy."""
-    from edgeperf.network import read_network
     from edgeperf.ptx.offload import Link, Task, decide
 
-    network = read_network(model, input_size=input_size)
+    network = read(model, input_size)
     link = Link(round_trip_ms=round_trip_ms, radio_uj_per_byte=radio_uj_per_byte, idle_power_mw=idle_power_mw)
     local = _predicted(network, device)
     task = Task(

@@ -13,6 +13,9 @@ from edgeperf.network.keras_config import network_from_config
 from edgeperf.network.keras_layers import Declarations
 from edgeperf.records import Network, Shape
 
+_IMAGE_RANK = 3
+"""Of an image without its batch: height, width, channels."""
+
 
 def read_network(
     source: Any,
@@ -53,6 +56,21 @@ def read_network(
     else:
         raise InvalidInput(f"A model was expected, got {type(source).__name__}. {EXPECTED}")
     return network_from_config(model, name=name, input_size=size, declared=declared, file=file, assembler=assembler)
+
+
+def require_image(network: Network) -> None:
+    """Refuses a network that no input size changes.
+
+    Raises:
+        InvalidInput: none of its inputs is an image.
+    """
+    inputs = [layer for layer in network.layers if layer.name in network.inputs]
+    if not any(len(layer.output_shape) == _IMAGE_RANK for layer in inputs):
+        shapes = ", ".join(str(layer.output_shape) for layer in inputs)
+        raise InvalidInput(
+            f"{network.name} takes no image, whose height and width an input size could set, but {shapes}. "
+            "Leave --input-size out."
+        )
 
 
 def _serialised(model: Any) -> str:

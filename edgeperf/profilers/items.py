@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeperf.errors import InvalidInput
+from edgeperf.network.readers import require_image
 from edgeperf.profilers.recipes import Recipe, from_genes, from_model
 from edgeperf.records import Network
 from edgeperf.zoo import FAMILIES, Family, family
@@ -42,10 +43,13 @@ class Item:
         """The network and how to rebuild it.
 
         Raises:
-            InvalidInput: the file cannot be read.
+            InvalidInput: the file cannot be read, or not at another size.
         """
         if self.path is not None:
-            return from_model(self.path, self.input_size)
+            network, recipe = from_model(self.path, self.input_size)
+            if self.input_size is not None:
+                require_image(network)
+            return network, recipe
         if self.family is None:
             raise InvalidInput(f"{self.key} has neither a family nor a file.")
         member = family(self.family)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,29 @@ def test_unknown_device_names_the_known_ones(edgeperf: Run, mobilenet_v2: Path) 
 
 def test_an_input_size_that_is_too_small(edgeperf: Run, mobilenet_v2: Path) -> None:
     complaint(edgeperf, "features", mobilenet_v2, "--input-size", "0")
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    """A model that takes no image."""
+    layers = [
+        {"class_name": "InputLayer", "config": {"name": "vector", "batch_shape": [None, 16]}},
+        {"class_name": "Dense", "config": {"name": "dense", "units": 4}},
+    ]
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps({"class_name": "Sequential", "config": {"name": "vectors", "layers": layers}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("features",), ("compare", "--devices", "all"), ("operations", "--device", "host-cpu", "--count", "2")],
+)
+def test_an_input_size_for_a_model_without_images(edgeperf: Run, vectors: Path, command: tuple[str, ...]) -> None:
+    out = ("--out", vectors.parent / "out") if command[0] == "operations" else ()
+    message = complaint(edgeperf, command[0], vectors, *command[1:], *out, "--input-size", "64")
+    assert "vectors takes no image" in message
+    assert "Leave --input-size out" in message
 
 
 @pytest.mark.parametrize(

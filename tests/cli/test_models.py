@@ -161,6 +161,17 @@ def test_declared_layers_count(edgeperf: Run, with_lambda: Path, tmp_path: Path)
     assert found["features"]["macs"] == 22
 
 
+def test_a_declaration_that_matches_nothing_is_told(edgeperf: Run, with_lambda: Path, tmp_path: Path) -> None:
+    declared = tmp_path / "declared.json"
+    cost = {"output_shape": [32, 32, 3], "params": 7, "macs": 11, "flops": 22}
+    declared.write_text(json.dumps({"twice": cost, "HomeMade": cost}))
+    assert "declares" not in edgeperf("features", with_lambda, "--declared", declared).stderr
+    declared.write_text(json.dumps({"twice": cost, "HomeMade": cost, "thrice": cost}))
+    done = edgeperf("features", with_lambda, "--declared", declared)
+    assert done.returncode == 0
+    assert f"{declared} declares 'thrice', but with_lambda has no layer or class of that name" in done.stderr
+
+
 def test_layers_on_a_device_add_up_to_the_prediction(edgeperf: Run, mobilenet_v2: Path) -> None:
     table = json.loads(edgeperf("layers", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)
     estimates = json.loads(edgeperf("predict", mobilenet_v2, "--device", "jetson-tx2", "--json").stdout)["estimates"]
