@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgeperf.cli.options import Device, Json, OutFolder, Resume
+from edgeperf.cli.options import Json, MeasuredDevice, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.records import Plan
 
@@ -44,7 +44,7 @@ def devices(json: Json = False) -> None:
 
 def profile(
     models: Annotated[list[str], typer.Argument(help="Model files, zoo:FAMILY, zoo:FAMILY/VARIANT or zoo:all.")],
-    device: Device,
+    device: MeasuredDevice,
     out: OutFolder,
     board: Annotated[
         list[str] | None,

@@ -18,6 +18,15 @@ Declared = Annotated[
     typer.Option(metavar="FILE", help="JSON: unknown layer or class -> output_shape, params, macs, flops."),
 ]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="A device name; `edgeperf devices` lists them.")]
+MeasuredDevice = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Name to file the figures under: host-cpu for this machine's CPU, for a board or GPU its name in "
+        "`edgeperf devices`, or your own.",
+    ),
+]
 Devices = Annotated[
     list[str], typer.Option("--device", metavar="DEVICE", help="A device of `edgeperf devices`; may be repeated.")
 ]

@@ -119,3 +119,8 @@ def test_a_folder_for_measurements_that_cannot_be(edgeperf: Run, tmp_path: Path,
     message = complaint(edgeperf, command, model, "--device", "host-cpu", "--out", path)
     assert f"{path} cannot hold a campaign" in message
     assert "--out" in message
+
+
+@pytest.mark.parametrize("command", ["operations", "profile"])
+def test_the_help_names_the_device_that_is_this_machine(edgeperf: Run, command: str) -> None:
+    assert "host-cpu for this machine" in " ".join(edgeperf(command, "--help").stdout.split())
