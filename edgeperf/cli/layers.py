@@ -12,7 +12,7 @@ import typer
 from edgeperf.cli.boards import host_gpu
 from edgeperf.cli.models import print_estimates
 from edgeperf.cli.networks import read, remarks, shape_text
-from edgeperf.cli.options import Declared, Device, InputSize, Json, MeasuredDevice, Model, OutFolder, Resume
+from edgeperf.cli.options import Declared, InputSize, Json, MeasuredDevice, Model, OutFolder, Resume
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
 from edgeperf.units import METRICS, significant
