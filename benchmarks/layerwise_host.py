@@ -141,7 +141,9 @@ standard deviations are dropped. Power: this machine has no counters.
 `latency_error_ms` is the standard error over timings: {median_error:.1%} of the latency in the median, under
 {high_error:.1%} for 90 %. A call that computes nothing (kind Identity) takes {call_ms:.3f} ms, which every row holds
 and `edgeperf.layerwise.loops.without_calls` takes off. The machine is a virtual one whose speed drifts over minutes;
-see the card of the networks in ../host_cpu.
+see the card of the networks in ../host_cpu. 43 operations (concatenations of unequal parts, products with a gate,
+normalisations without a factor) were measured some hours after the others, when 40 of those took 12 to 15 % longer in
+the median.
 
 [How far predictors err on them](operations.md), and [on networks as their sums](networks.md).
 
