@@ -267,8 +267,8 @@ def _distributed(network: Network, device: str) -> _Found:
 
 
 def _predicted(network: Network, device: str, folder: Path, on_gpu: bool | None) -> _Found:
-    from edgeperf.layerwise.fitting import fit_measured, latency_maker
-    from edgeperf.layerwise.held_out import held_out_error
+    from edgeperf.layerwise.fitting import fit_measured
+    from edgeperf.layerwise.held_out import held_out
     from edgeperf.layerwise.hints import slow_layers
     from edgeperf.layerwise.measurements import measured_on_gpu, of_device, read_measured
     from edgeperf.layerwise.shares import predicted
@@ -277,17 +277,11 @@ def _predicted(network: Network, device: str, folder: Path, on_gpu: bool | None)
     if on_gpu is None and measured_on_gpu(measured, device) is None:
         note(f"Nothing tells whether {device} is a GPU or a CPU. It is taken for a GPU; if it is a CPU, add --cpu.")
     predictor = fit_measured(measured, device=device, on_gpu=on_gpu, seed=_SEED)
-    slow = slow_layers(
-        network,
-        measured,
-        latency_maker(predictor.roof, seed=_SEED),
-        batch_size=predictor.batch_size,
-        fusion=predictor.fusion,
-    )
+    known = held_out(measured, predictor.roof, device=device, on_gpu=on_gpu, seed=_SEED)
     return _Found(
         table=predicted(network, predictor.cost(network), predictor.roof),
-        slow=slow,
-        held_out=held_out_error(measured, predictor.roof, device=device, on_gpu=on_gpu, seed=_SEED),
+        slow=slow_layers(network, known, batch_size=predictor.batch_size, fusion=predictor.fusion) if known else (),
+        held_out=known.error() if known else None,
     )
 
 

@@ -10,10 +10,10 @@
 * `quantities`, `algorithms`, `predictors`, `rivals`: operations → predicted labels;
 * `loops`, `stand_ins`, `sums`, `fitting`: operations measured alone → networks;
 * `singles`, `sampling`, `measuring`, `measurements`: which operations to measure, where, and what came out;
-* `study`, `hints`: how many are enough, and which are slower than their like;
+* `study`, `held_out`, `hints`: how many are enough, how far the rest is off, and which are slower than their like;
 * `physical`, `corrected`: what a GPU's data sheet explains, and what one GPU's measurements add to it;
 * `hardware_features`, `crossing`: from measured GPUs to others;
-* `shares`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
+* `shares`, `layer_table`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
 * `clocks`, `sweeps`: time, power and energy over GPU clocks, and the best clock; networks over measured clocks;
 * `tables`: published measurements in one form.
 """

@@ -1,10 +1,11 @@
-"""A table of measured operations → how far predictions are off for operations that a fit did not see.
+"""A table of measured operations → what predictors say of them that did not see them, and how far that is off.
 
 Sums of operations have no interval; this is what is known of their parts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from edgeperf.layerwise.fitting import latency_maker
 from edgeperf.layerwise.loops import without_calls
 from edgeperf.layerwise.measurements import measured_on_gpu
+from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.validation import Score, configurations, cross_predict, score
 
 if TYPE_CHECKING:
@@ -19,12 +21,33 @@ if TYPE_CHECKING:
 
     from edgeperf.layerwise.roofline import Roof
 
-FOLDS = 3
-"""Few, because a user waits: the error comes out a little larger than that of the table's own fit."""
+FOLDS = 5
 
 
-def held_out_error(table: pd.DataFrame, roof: Roof, *, device: str, on_gpu: bool | None, seed: int) -> Score | None:
-    """The error of latency on operations left out of the fit, in grouped cross-validation; None where they are too few.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """Measured operations, each predicted by a fit without it.
+
+    Attributes:
+        rows: as they are fitted, on a processor without what a call costs beyond its work.
+        predicted_ms: one per row.
+    """
+
+    rows: pd.DataFrame
+    predicted_ms: Array
+
+    @property
+    def measured_ms(self) -> Array:
+        """One per row."""
+        return self.rows["latency_ms"].to_numpy(np.float64)
+
+    def error(self) -> Score:
+        """Of latency."""
+        return score(self.measured_ms, self.predicted_ms)
+
+
+def held_out(table: pd.DataFrame, roof: Roof, *, device: str, on_gpu: bool | None, seed: int) -> HeldOut | None:
+    """Grouped cross-validation of latency; None where there are too few operations.
 
     Args:
         table: rows of one device, as for `edgeperf.layerwise.fitting.fit_measured`.
@@ -39,4 +62,5 @@ def held_out_error(table: pd.DataFrame, roof: Roof, *, device: str, on_gpu: bool
     if len(np.unique(groups)) < FOLDS:
         return None
     labels = rows["latency_ms"].to_numpy(np.float64)
-    return score(labels, cross_predict(latency_maker(roof, seed=seed), rows, labels, groups, folds=FOLDS))
+    found = cross_predict(latency_maker(roof, seed=seed), rows, labels, groups, folds=FOLDS)
+    return HeldOut(rows=rows, predicted_ms=found)

@@ -6,25 +6,21 @@ slow kernels so: at output widths that are prime numbers, where a tuner has no f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgeperf.layerwise.operations import operation_table
-from edgeperf.layerwise.predictors import OperationPredictor
-from edgeperf.layerwise.validation import configurations, cross_predict, same_operation
+from edgeperf.layerwise.validation import configurations, same_operation
 from edgeperf.layerwise.workloads import Fusion, steps
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from edgeperf.layerwise.held_out import HeldOut
     from edgeperf.records import Network
 
 SLOW = 1.5
 """Times the expected latency from which a kernel counts as slow."""
-_FOLDS = 5
 _FEWEST = 30
 """Different measured operations, below which there is nothing that one is like."""
 
@@ -49,30 +45,20 @@ class SlowLayer:
         return self.measured_ms / self.expected_ms
 
 
-def slow_layers(
-    network: Network,
-    table: pd.DataFrame,
-    make: Callable[[], OperationPredictor],
-    *,
-    batch_size: int = 1,
-    fusion: Fusion,
-) -> tuple[SlowLayer, ...]:
+def slow_layers(network: Network, measured: HeldOut, *, batch_size: int = 1, fusion: Fusion) -> tuple[SlowLayer, ...]:
     """Layers whose operation took `SLOW` times what is expected, or more; worst first; none where few were measured.
 
     Args:
         network: whose layers.
-        table: measured operations with `latency_ms`.
-        make: a fresh predictor of latency.
+        measured: operations, with what is expected of each.
         batch_size: of one pass.
         fusion: what the runtime folds.
     """
-    found = steps(network, batch_size=batch_size, fusion=fusion)
-    labels, groups = table["latency_ms"].to_numpy(np.float64), configurations(table)
-    if not found or len(np.unique(groups)) < _FEWEST:
+    found, rows = steps(network, batch_size=batch_size, fusion=fusion), measured.rows
+    if not found or len(np.unique(configurations(rows))) < _FEWEST:
         return ()
-    expected = cross_predict(make, table, labels, groups, folds=_FOLDS)
-    known = dict(zip(same_operation(table), zip(labels, expected, strict=True), strict=True))
+    known = dict(zip(same_operation(rows), zip(measured.measured_ms, measured.predicted_ms, strict=True), strict=True))
     keys = same_operation(operation_table(step.operation for step in found))
-    measured = ((step.layer, *known[key]) for step, key in zip(found, keys, strict=True) if key in known)
-    slow = (SlowLayer(layer=name, measured_ms=float(ms), expected_ms=float(like)) for name, ms, like in measured)
+    own = ((step.layer, *known[key]) for step, key in zip(found, keys, strict=True) if key in known)
+    slow = (SlowLayer(layer=name, measured_ms=float(ms), expected_ms=float(like)) for name, ms, like in own)
     return tuple(sorted((each for each in slow if each.factor >= SLOW), key=lambda each: -each.factor))

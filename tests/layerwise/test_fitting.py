@@ -10,8 +10,9 @@ import pytest
 
 from edgeperf.errors import InvalidInput
 from edgeperf.hardware import gpu
-from edgeperf.layerwise.fitting import fit_measured, latency_maker
-from edgeperf.layerwise.hints import slow_layers
+from edgeperf.layerwise.fitting import fit_measured
+from edgeperf.layerwise.held_out import held_out
+from edgeperf.layerwise.hints import SlowLayer, slow_layers
 from edgeperf.layerwise.loops import without_calls
 from edgeperf.layerwise.measurements import measured_on_gpu, of_device, read_measured
 from edgeperf.layerwise.operations import operation_table
@@ -187,9 +188,20 @@ def test_a_measured_layer_that_takes_longer_than_its_like_is_named():
     table = made_up_table()
     expected = OneForAll(seed=0).fit(table, table["latency_ms"].to_numpy()).predict(own)[0]
     slow = pd.concat([table, own.assign(latency_ms=4 * expected)], ignore_index=True)
-    (found,) = slow_layers(network, slow, latency_maker(ROOF, seed=0), fusion=EAGER)
+
+    def named(rows: pd.DataFrame, *, on_gpu: bool = True) -> tuple[SlowLayer, ...]:
+        found = held_out(rows, ROOF, device="mine", on_gpu=on_gpu, seed=0)
+        return () if found is None else slow_layers(network, found, fusion=EAGER)
+
+    (found,) = named(slow)
     assert found.layer == "inner"
     assert found.factor > 2
-    usual = pd.concat([table, own.assign(latency_ms=expected)], ignore_index=True)
-    assert slow_layers(network, usual, latency_maker(ROOF, seed=0), fusion=EAGER) == ()
-    assert slow_layers(network, slow.tail(20), latency_maker(ROOF, seed=0), fusion=EAGER) == ()
+    assert found.measured_ms == pytest.approx(4 * expected)
+    # A processor's call takes half as long as the least operation here, which is no part of what is compared.
+    call_ms = table["latency_ms"].min() / 2
+    (on_cpu,) = named(
+        pd.concat([slow, own.assign(kind="Identity", latency_ms=call_ms)], ignore_index=True), on_gpu=False
+    )
+    assert on_cpu.measured_ms == pytest.approx(4 * expected - call_ms)
+    assert named(pd.concat([table, own.assign(latency_ms=expected)], ignore_index=True)) == ()
+    assert named(slow.tail(20)) == ()

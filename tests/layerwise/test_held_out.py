@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from edgeperf.layerwise.fitting import fit_measured
-from edgeperf.layerwise.held_out import FOLDS, held_out_error
+from edgeperf.layerwise.held_out import FOLDS, held_out
 from edgeperf.layerwise.roofline import roof_reached
 from edgeperf.layerwise.validation import Score
 from tests.layerwise.networks import made_up_table
@@ -16,7 +16,8 @@ def measured() -> pd.DataFrame:
 
 
 def error(table: pd.DataFrame, *, on_gpu: bool | None = None) -> Score | None:
-    return held_out_error(table, roof_reached(table, device="mine"), device="mine", on_gpu=on_gpu, seed=0)
+    found = held_out(table, roof_reached(table, device="mine"), device="mine", on_gpu=on_gpu, seed=0)
+    return None if found is None else found.error()
 
 
 def test_times_without_a_law_are_further_off_than_times_with_one():
@@ -59,6 +60,6 @@ def test_this_host_is_taken_for_a_processor(on_gpu: bool | None):
     table = measured().assign(device="host-cpu")
     table.loc[0, "kind"] = "Identity"
     roof = roof_reached(table, device="host-cpu")
-    found = held_out_error(table, roof, device="host-cpu", on_gpu=on_gpu, seed=0)
+    found = held_out(table, roof, device="host-cpu", on_gpu=on_gpu, seed=0)
     assert found is not None
-    assert found.n == len(table) - 1
+    assert found.error().n == len(table) - 1
