@@ -13,7 +13,8 @@
 * `study`, `held_out`, `hints`: how many are enough, how far the rest is off, and which are slower than their like;
 * `physical`, `corrected`: what a GPU's data sheet explains, and what one GPU's measurements add to it;
 * `hardware_features`, `crossing`: from measured GPUs to others;
-* `shares`, `layer_table`: layers of a network as a table; on a Jetson, where only whole networks were measured, as shares;
+* `shares`, `layer_table`: layers of a network as a table; on a Jetson, where whole networks alone were measured, as
+  shares;
 * `clocks`, `sweeps`: time, power and energy over GPU clocks, and the best clock; networks over measured clocks;
 * `tables`: published measurements in one form.
 """
