@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from edgeperf.cli.networks import read
+from edgeperf.cli.networks import read, remarks
 from edgeperf.cli.options import Device, InputSize, Json, Model
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def compare(model: Model, devices: DeviceList, input_size: InputSize = None, json: Json = False) -> None:
     """One table over devices that tells predicted numbers from extrapolated ones."""
-    network = read(model, input_size)
+    network = _read(model, input_size)
     rows = _compared(network, devices)
     if json:
         print_json({"network": network.name, "rows": [asdict(row) for row in rows]})
@@ -60,7 +60,7 @@ def choose(
     from edgeperf.ptx.choice import rank_devices
 
     limits, prices = _numbers(limit, "--limit"), _numbers(price or (), "--price")
-    network = read(model, input_size)
+    network = _read(model, input_size)
     choices = rank_devices(_compared(network, devices), limits=limits, prices=prices, prefer=prefer)
     if json:
         print_json({"network": network.name, "choices": [asdict(choice) for choice in choices]})
@@ -91,7 +91,7 @@ def offload(
     """Run a network on the device or send its input to a server: which is faster, which costs less energy."""
     from edgeperf.ptx.offload import Link, Task, decide
 
-    network = read(model, input_size)
+    network = _read(model, input_size)
     link = Link(round_trip_ms=round_trip_ms, radio_uj_per_byte=radio_uj_per_byte, idle_power_mw=idle_power_mw)
     local = _predicted(network, device)
     task = Task(
@@ -152,6 +152,14 @@ def ptx(
     note(f"Compiled by {counted.compiler}; the count belongs to that compiler.")
     for refusal in counted.refused:
         note(f"Not counted: {refusal.kernel}, {refusal.launches} launches, line {refusal.line}: {refusal.reason}")
+
+
+def _read(model: Path, input_size: int | None) -> Network:
+    """The network of a file, after remarking on what the file says and figures here are not for."""
+    network = read(model, input_size)
+    for remark in remarks(network, why=", as the measurements were"):
+        note(remark)
+    return network
 
 
 def _compared(network: Network, devices: str) -> list[ComparisonRow]:

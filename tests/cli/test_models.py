@@ -62,6 +62,9 @@ def test_a_network_beyond_the_memory_of_its_board_is_remarked_on(edgeperf: Run, 
     assert "GiB" not in edgeperf("predict", mobilenet_v2, "--device", "jetson-nano").stderr
 
 
+_LINK = ("--bandwidth-mbit-s", "20", "--round-trip-ms", "10", "--radio-uj-per-byte", "0.5", "--server-ms", "3")
+
+
 @pytest.fixture(scope="module")
 def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model in mixed precision that takes four images at once."""
@@ -79,7 +82,14 @@ def test_precision_and_batch_that_figures_are_not_for_are_remarked_on(
     edgeperf: Run, mobilenet_v2: Path, half: Path
 ) -> None:
     on_board = ("--device", "jetson-tx2")
-    for command, arguments in (("predict", on_board), ("predict", (*on_board, "--json")), ("layers", on_board)):
+    for command, arguments in (
+        ("predict", on_board),
+        ("predict", (*on_board, "--json")),
+        ("layers", on_board),
+        ("compare", ("--devices", "jetson-tx2", "--json")),
+        ("choose", ("--devices", "jetson-tx2", "--limit", "latency_ms=30")),
+        ("offload", (*on_board, *_LINK)),
+    ):
         told = edgeperf(command, half, *arguments).stderr
         assert "half is a mixed_float16 model; its figures here are for float32, as the measurements were." in told
         assert "half takes 4 images per pass; its figures here are for one image." in told
