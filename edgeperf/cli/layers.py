@@ -1,28 +1,23 @@
-"""Commands about the parts of a network: layers, operations."""
+"""The command about the parts of a network: layers."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgeperf.cli.boards import host_gpu
 from edgeperf.cli.models import print_estimates
 from edgeperf.cli.networks import read, remarks, shape_text
-from edgeperf.cli.options import Declared, InputSize, Json, MeasuredDevice, Model, OutFolder, Resume
+from edgeperf.cli.options import Declared, InputSize, Json, Model
 from edgeperf.cli.output import note, print_json, print_table
 from edgeperf.errors import InvalidInput
 from edgeperf.units import METRICS, significant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from edgeperf.layerwise.hints import SlowLayer
     from edgeperf.layerwise.layer_table import LayerCost, LayerTable
-    from edgeperf.layerwise.operations import Operation
     from edgeperf.layerwise.sweeps import ClockCost
     from edgeperf.layerwise.validation import Score
     from edgeperf.records import Layer, Network
@@ -49,9 +44,8 @@ class _Found:
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add this room's command."""
     app.command()(layers)
-    app.command()(operations)
 
 
 def layers(
@@ -105,74 +99,6 @@ def layers(
         (_layer_row(layer) for layer in network.layers),
         left=2,
     )
-
-
-def operations(
-    models: Annotated[list[str], typer.Argument(help="Model files, zoo:FAMILY, zoo:FAMILY/VARIANT or zoo:all.")],
-    device: MeasuredDevice,
-    out: OutFolder,
-    board: Annotated[
-        str | None, typer.Option(metavar="USER@HOST", help="user@host of the board. Without: this machine.")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="Operations to measure per batch size.")] = 600,
-    training: Annotated[bool, typer.Option("--training", help="Forward and backward instead of inference.")] = False,
-    batch_size: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="N", help="Images per call; may be repeated.")
-    ] = None,
-    input_size: Annotated[
-        list[int] | None, typer.Option(metavar="PIXELS", help="Input size in pixels; may be repeated.")
-    ] = None,
-    least_s: Annotated[float, typer.Option(min=0, metavar="S", help="Time that each is measured for.")] = 0.3,
-    gpu_clock: Annotated[
-        list[float] | None,
-        typer.Option(metavar="MHZ", help="Fix the GPU at this clock, which takes root; repeat for a sweep."),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sample.")] = 0,
-    resume: Resume = False,
-) -> None:
-    """Measure the operations of networks one by one, for `edgeperf layers --operations`."""
-    from edgeperf.layerwise.measuring import profile_operations
-    from edgeperf.layerwise.sampling import can_stand_alone, sample
-    from edgeperf.layerwise.workloads import EAGER, EAGER_TRAINING, workloads
-    from edgeperf.profilers.blocks import BlockPlan
-    from edgeperf.profilers.items import expand
-
-    on_gpu = host_gpu(device, on_board=board is not None)
-    networks = [item.load()[0] for item in expand(models, tuple(input_size or ()))]
-    fusion = EAGER_TRAINING if training else EAGER
-    wanted = [
-        op
-        for size in dict.fromkeys(batch_size or (1,))
-        for op in sample(networks, count, batch_size=size, fusion=fusion, seed=seed)
-    ]
-    left_out = Counter(op.kind for op in workloads(networks, fusion=fusion) if not can_stand_alone(op))
-    if left_out:
-        kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(left_out.items()))
-        note(f"{left_out.total():,} operation(s) left out that cannot be measured alone: {kinds}.")
-    plan = replace(BlockPlan(), training=training, least_s=least_s)
-    clocks = tuple(dict.fromkeys(gpu_clock or ()))
-    table = profile_operations(
-        wanted,
-        device=device,
-        out=out,
-        board=board,
-        plan=plan,
-        gpu_clocks_mhz=clocks,
-        resume=resume,
-        host_gpu=on_gpu,
-    )
-    measured = _measured(table, wanted)
-    note(f"{measured:,} of {len(wanted):,} operations measured; the column status tells of the others.")
-    typer.echo(table)
-
-
-def _measured(table: Path, wanted: Sequence[Operation]) -> int:
-    """How many of the wanted operations were measured, at whatever clock."""
-    from edgeperf.layerwise.measurements import read_measured
-    from edgeperf.layerwise.operations import COLUMNS
-
-    measured = set(read_measured(table)[list(COLUMNS)].itertuples(index=False, name=None))
-    return sum(astuple(op) in measured for op in wanted)
 
 
 def _print_layers(network: Network, found: _Found, plot: Path | None, *, json: bool) -> None:

@@ -78,8 +78,7 @@ def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None
     Args:
         table: rows of one device, as `edgeperf.layerwise.measurements.of_device` selects them.
         device: its name; that of a GPU with a data sheet, or an alias of it, brings the data sheet in.
-        on_gpu: whether the rows were measured on a GPU; None: as `measured_on_gpu` says, and where nothing tells, on a
-            GPU.
+        on_gpu: whether the rows were measured on a GPU; see `ran_on_gpu`.
         seed: of all chance.
 
     Raises:
@@ -91,8 +90,7 @@ def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None
             f"Nothing but the identity operation was measured on {device}, which tells nothing of others. "
             "Measure more: edgeperf operations MODEL --device NAME --count N --out DIR."
         )
-    if on_gpu is None:
-        on_gpu = measured_on_gpu(table, device) is not False
+    on_gpu = ran_on_gpu(table, device, on_gpu)
     if not on_gpu and data_sheet(device) is not None:
         raise InvalidInput(
             f"{device} is the name of a GPU, but its operations were measured on a CPU. "
@@ -117,6 +115,11 @@ def fit_measured(table: pd.DataFrame, *, device: str, on_gpu: bool | None = None
         fusion=EAGER_TRAINING if training else COMPILED,
         batch_size=batch_size,
     )
+
+
+def ran_on_gpu(table: pd.DataFrame, device: str, said: bool | None) -> bool:
+    """What somebody said; where nobody did, what `measured_on_gpu` says; where nothing tells, true."""
+    return measured_on_gpu(table, device) is not False if said is None else said
 
 
 def fit_operations(

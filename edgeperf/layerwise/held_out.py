@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeperf.layerwise.fitting import latency_maker
+from edgeperf.layerwise.fitting import latency_maker, ran_on_gpu
 from edgeperf.layerwise.loops import without_calls
-from edgeperf.layerwise.measurements import measured_on_gpu
 from edgeperf.layerwise.quantities import Array
 from edgeperf.layerwise.validation import Score, configurations, cross_predict, score
 
@@ -56,8 +55,7 @@ def held_out(table: pd.DataFrame, roof: Roof, *, device: str, on_gpu: bool | Non
         on_gpu: see `fit_measured`.
         seed: of all chance.
     """
-    cpu = measured_on_gpu(table, device) is False if on_gpu is None else not on_gpu
-    rows = without_calls(table) if cpu else table
+    rows = table if ran_on_gpu(table, device, on_gpu) else without_calls(table)
     groups = configurations(rows)
     if len(np.unique(groups)) < FOLDS:
         return None
