@@ -57,7 +57,13 @@ def main() -> None:
         rows.append({"network": name, **arguments, "torch_macs": torch_macs, "edgeperf_macs": ours})
         print(rows[-1], "equal" if torch_macs == ours else "DIFFERENT", flush=True)
         keras.backend.clear_session()
-    result = {"torch": torch.__version__, "keras": keras.__version__, "input": [224, 224, 3], "networks": rows}
+    result = {
+        "about": __doc__,
+        "torch": torch.__version__,
+        "keras": keras.__version__,
+        "input": [224, 224, 3],
+        "networks": rows,
+    }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "network_macs.json").write_text(json.dumps(result, indent=1) + "\n")
 

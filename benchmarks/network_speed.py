@@ -178,6 +178,7 @@ def main() -> None:
     features_s = seconds([EDGEPERF, "features", str(folder / "ResNet50.keras"), "--json"])
     import_s = seconds([sys.executable, "-c", "import keras"], repeats=3)
     result: dict[str, Any] = {
+        "about": __doc__,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         "python": platform.python_version(),
         "keras": version("keras"),
